@@ -5137,6 +5137,8 @@ export interface operations {
                         players?: number;
                         /** @description The bytes that the process of the relay has received. A new process begins at 0. */
                         bytes_total?: number;
+                        /** @description When the process of the relay started, in milliseconds since 1970. Without it a smaller `bytes_total` counts as that of an older report. */
+                        started_at_ms?: number;
                         /** @enum {string} */
                         engine?: "srt-live-transmit" | "sls" | "none";
                         /** @description The form of older relays. No stream comes in when no group has a connection. */

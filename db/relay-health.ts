@@ -45,7 +45,8 @@ export async function recordReports(
     with report as (
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
         place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
-        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint
+        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint,
+        started_at_ms bigint
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
       select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id,
@@ -57,11 +58,12 @@ export async function recordReports(
       from report r join relay_sessions s on s.id = r.session_id
     ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
-        bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total, bytes_received,
+        bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total,
+        process_started_at_ms, bytes_received,
         peak_bitrate_kbps, recent_bitrate_kbps, recent_slot)
       select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end,
         case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
-        engine, case when is_publishing is not null then now() end, bytes_total, coalesce(bytes_total, 0),
+        engine, case when is_publishing is not null then now() end, bytes_total, started_at_ms, coalesce(bytes_total, 0),
         coalesce(bitrate_kbps, 0), case when is_publishing is not null then array[bitrate_kbps] end,
         case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
       from matched where state <> 'stopped' and not is_other_instance
@@ -73,12 +75,22 @@ export async function recordReports(
           when excluded.idle_since is null then null
           when excluded.bytes_total > h.bytes_total then excluded.idle_since
           else coalesce(h.idle_since, excluded.idle_since) end,
-        bytes_total = coalesce(excluded.bytes_total, h.bytes_total),
+        bytes_total = case
+          when excluded.bytes_total is null then h.bytes_total
+          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
+            then excluded.bytes_total
+          when excluded.process_started_at_ms < h.process_started_at_ms then h.bytes_total
+          else greatest(h.bytes_total, excluded.bytes_total) end,
+        process_started_at_ms = case
+          when excluded.bytes_total is null then h.process_started_at_ms
+          when excluded.instance_id <> h.instance_id then excluded.process_started_at_ms
+          else greatest(h.process_started_at_ms, excluded.process_started_at_ms) end,
         bytes_received = least(${bytesReceivedMax}::bigint, h.bytes_received + case
           when excluded.bytes_total is null then 0
-          when excluded.bytes_total >= h.bytes_total and excluded.instance_id = h.instance_id
-            then excluded.bytes_total - h.bytes_total
-          else excluded.bytes_total end),
+          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
+            then excluded.bytes_total
+          when excluded.process_started_at_ms < h.process_started_at_ms then 0
+          else greatest(0, excluded.bytes_total - coalesce(h.bytes_total, 0)) end),
         -- The rest is as it was when the report does not state whether a stream comes in.
         ingest_at = coalesce(excluded.ingest_at, h.ingest_at),
         is_publishing = coalesce(excluded.is_publishing, h.is_publishing),
@@ -112,7 +124,7 @@ export async function recordReports(
 }
 
 const toRecord = (
-  { sessionId, instanceId, hasOwnSecret, isIdle, ingest: { summary, bytesTotal } }: HealthReport,
+  { sessionId, instanceId, hasOwnSecret, isIdle, ingest: { summary, bytesTotal, startedAtMs } }: HealthReport,
   place: number,
 ) => ({
   place,
@@ -128,6 +140,7 @@ const toRecord = (
   loss_pct: summary?.lossPct,
   engine: summary?.engine,
   bytes_total: bytesTotal,
+  started_at_ms: startedAtMs,
 })
 
 export interface IngestSummaryRow extends IngestSummary {

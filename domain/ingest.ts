@@ -16,6 +16,7 @@ export interface IngestStats {
   readonly links?: number | undefined
   readonly players?: number | undefined
   readonly bytes_total?: number | undefined
+  readonly started_at_ms?: number | undefined
   readonly engine?: IngestEngine | undefined
 }
 
@@ -36,6 +37,8 @@ export interface IngestReport {
   readonly summary: IngestSummary | null
   /** The bytes that the relay's process has received so far; null when the report does not state them. */
   readonly bytesTotal: number | null
+  /** When that process started, in milliseconds since 1970 by its clock; null when the report does not state it. */
+  readonly startedAtMs: number | null
 }
 
 /** 20 times the soft cap of a relay. */
@@ -45,13 +48,18 @@ const playersMax = 1000
 const rttMsMax = 60_000
 /** A day at 90 Gbit/s. A larger counter is not credible, and counting its maximum instead would falsify the total. */
 const bytesTotalMax = 1e15
+/** The last time that JavaScript can represent. */
+const startedAtMsMax = 8.64e15
 
 /** @param stats whose numbers are not negative. Larger ones than the maximum count as the maximum. */
 export function readIngest(stats: IngestStats | undefined): IngestReport {
-  const { publishing, bytes_total: bytes } = stats ?? {}
+  const { publishing, bytes_total: bytes, started_at_ms: startedAt } = stats ?? {}
+  const bytesTotal = bytes === undefined || bytes > bytesTotalMax ? null : Math.floor(bytes)
+  const isStartKnown = bytesTotal !== null && startedAt !== undefined && startedAt <= startedAtMsMax
   return {
     summary: stats === undefined || publishing === undefined ? null : summarize(stats, publishing),
-    bytesTotal: bytes === undefined || bytes > bytesTotalMax ? null : Math.floor(bytes),
+    bytesTotal,
+    startedAtMs: isStartKnown ? Math.floor(startedAt) : null,
   }
 }
 
@@ -84,6 +92,8 @@ export interface IngestRecord {
   /** Since when `isPublishing` has its present value. */
   readonly publishingSince: number | null
   readonly bytesTotal: number | null
+  /** That of the latest process. */
+  readonly startedAtMs: number | null
   readonly bytesReceived: number
   readonly peakBitrateKbps: number
   readonly secondsPublishing: number
@@ -94,7 +104,7 @@ export interface IngestRecord {
 
 export const noIngest: IngestRecord = {
   ...{ summary: null, summaryAt: null, publishingSince: null },
-  ...{ bytesTotal: null, bytesReceived: 0, peakBitrateKbps: 0, secondsPublishing: 0 },
+  ...{ bytesTotal: null, startedAtMs: null, bytesReceived: 0, peakBitrateKbps: 0, secondsPublishing: 0 },
   ...{ recentBitrateKbps: [], recentSlot: null },
 }
 
@@ -108,13 +118,8 @@ export function ingestAfter(
   report: IngestReport,
   { now, isSameInstance, ageSecondsMax }: { now: number; isSameInstance: boolean; ageSecondsMax: number },
 ): IngestRecord {
-  const { summary, bytesTotal } = report
-  const counted = bytesTotal === null ? 0 : bytesSince(isSameInstance ? record.bytesTotal : null, bytesTotal)
-  const withBytes = {
-    ...record,
-    bytesTotal: bytesTotal ?? record.bytesTotal,
-    bytesReceived: Math.min(record.bytesReceived + counted, bytesReceivedMax),
-  }
+  const { summary } = report
+  const withBytes = { ...record, ...bytesAfter(record, report, isSameInstance) }
   if (summary === null) return withBytes
   const wasPublishing = record.summary?.isPublishing
   const age = record.summaryAt === null ? 0 : Math.max(0, now - record.summaryAt)
@@ -132,9 +137,26 @@ export function ingestAfter(
   }
 }
 
-/** A counter that is smaller than before belongs to a new process, which began at 0. */
-const bytesSince = (before: number | null, bytesTotal: number): number =>
-  before === null || bytesTotal < before ? bytesTotal : bytesTotal - before
+/**
+ * Reports may overtake each other, so a smaller counter of a process, and one of an earlier process, is that of an older report.
+ * Former relays do not state when their process started: those of one instance count as one process.
+ */
+function bytesAfter(
+  record: IngestRecord,
+  { bytesTotal, startedAtMs }: IngestReport,
+  isSameInstance: boolean,
+): Pick<IngestRecord, 'bytesTotal' | 'startedAtMs' | 'bytesReceived'> {
+  if (bytesTotal === null) return record
+  const before = isSameInstance ? record : noIngest
+  const isStartKnown = startedAtMs !== null && before.startedAtMs !== null
+  const base = isStartKnown && startedAtMs > before.startedAtMs ? 0 : (before.bytesTotal ?? 0)
+  const total = isStartKnown && startedAtMs < before.startedAtMs ? base : Math.max(base, bytesTotal)
+  return {
+    bytesTotal: total,
+    startedAtMs: isStartKnown ? Math.max(startedAtMs, before.startedAtMs) : (startedAtMs ?? before.startedAtMs),
+    bytesReceived: Math.min(record.bytesReceived + total - base, bytesReceivedMax),
+  }
+}
 
 function recentAfter(
   { recentBitrateKbps: recent, recentSlot }: IngestRecord,

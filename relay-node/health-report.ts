@@ -40,7 +40,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
         instance_id: instanceId,
         ...(isUnbound ? { wait_seconds: waitSeconds } : {}),
         observed_at: new Date().toISOString(),
-        stats: summarizeIngest(),
+        stats: { ...summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
       }),
       // A redirect would send the secret to another host.
       redirect: 'error',

@@ -34,6 +34,9 @@ const Stats = z.object({
   links: count,
   players: count,
   bytes_total: count.describe('The bytes that the process of the relay has received. A new process begins at 0.'),
+  started_at_ms: count.describe(
+    'When the process of the relay started, in milliseconds since 1970. Without it a smaller `bytes_total` counts as that of an older report.',
+  ),
   engine: lenient(z.enum(ingestEngines)),
   groups: lenient(z.array(z.object({ connections: z.array(z.unknown()).optional() }))).describe(
     'The form of older relays. No stream comes in when no group has a connection.',

@@ -30,6 +30,7 @@ interface Row {
   lossPct: number | null
   engine: 'none' | null
   bytesTotal: string | null
+  processStartedAtMs: string | null
   bytesReceived: string
   peakBitrateKbps: number
   secondsPublishing: number
@@ -40,7 +41,7 @@ interface Row {
 async function readRecord(tx: Sql, sessionId: string): Promise<IngestRecord> {
   const [row] = await tx<Row[]>`
     select extract(epoch from ingest_at)::float8 as ingest_at, extract(epoch from publishing_since)::float8 as publishing_since,
-      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, bytes_total, bytes_received, peak_bitrate_kbps,
+      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, bytes_total, process_started_at_ms, bytes_received, peak_bitrate_kbps,
       seconds_publishing, to_json(recent_bitrate_kbps) as recent_bitrate_kbps, recent_slot
     from relay_health where session_id = ${sessionId}`
   if (!row) throw new Error('the report was not stored')
@@ -50,6 +51,7 @@ async function readRecord(tx: Sql, sessionId: string): Promise<IngestRecord> {
     summaryAt: row.ingestAt,
     publishingSince: row.publishingSince,
     bytesTotal: row.bytesTotal === null ? null : Number(row.bytesTotal),
+    startedAtMs: row.processStartedAtMs === null ? null : Number(row.processStartedAtMs),
     bytesReceived: Number(row.bytesReceived),
     peakBitrateKbps: row.peakBitrateKbps,
     secondsPublishing: row.secondsPublishing,
@@ -81,6 +83,7 @@ const stats: fc.Arbitrary<IngestStats> = fc.record(
     links: fc.oneof(fc.nat(5), fc.double({ min: 0, noNaN: true })),
     players: fc.nat(3),
     bytes_total: fc.oneof(fc.nat(), fc.nat({ max: 1e15 }), fc.double({ min: 0, noNaN: true })),
+    started_at_ms: fc.nat(3),
     engine: fc.constantFrom(...ingestEngines),
   },
   { requiredKeys: [] },

@@ -49,16 +49,33 @@ describe('a summary', () => {
   })
 
   test('is missing when the report does not state whether a stream comes in', () => {
-    expect(readIngest({ bitrate_kbps: 5000, bytes_total: 7 })).toEqual({ summary: null, bytesTotal: 7 })
-    expect(readIngest(undefined)).toEqual({ summary: null, bytesTotal: null })
+    expect(readIngest({ bitrate_kbps: 5000, bytes_total: 7 })).toEqual({
+      summary: null,
+      bytesTotal: 7,
+      startedAtMs: null,
+    })
+    expect(readIngest(undefined)).toEqual({ summary: null, bytesTotal: null, startedAtMs: null })
   })
 })
 
 describe('the totals of a session', () => {
-  test('add up the growth of the byte counter, and a smaller counter belongs to a new process', () => {
-    const counters = [1000, 1500, 1500, 200, 300]
-    const reports = counters.map((bytes_total, index) => [index * 5, { bytes_total }] as const)
-    expect(recordAfter(reports).bytesReceived).toBe(1800)
+  test('add up the growth of the byte counter, and a smaller counter is that of an older report', () => {
+    const counters = [1000, 1500, 1500, 1400, 1600]
+    for (const process of [{}, { started_at_ms: 7 }]) {
+      const reports = counters.map((bytes_total, index) => [index * 5, { bytes_total, ...process }] as const)
+      expect(recordAfter(reports).bytesReceived).toBe(1600)
+    }
+  })
+
+  test('count the whole counter of a process that started later, and none of an earlier one', () => {
+    const counters = [
+      [1, 1000],
+      [2, 300],
+      [1, 1100],
+      [2, 400],
+    ] as const
+    const reports = counters.map(([started_at_ms, bytes_total], at) => [at, { started_at_ms, bytes_total }] as const)
+    expect(recordAfter(reports).bytesReceived).toBe(1400)
   })
 
   test('count the whole counter of another instance', () => {
@@ -126,7 +143,7 @@ test('a stream comes in since the first report of it, and not since the first re
 
 test('before the first report nothing is stored', () => {
   expect(noIngest).toEqual({
-    ...{ summary: null, summaryAt: null, publishingSince: null, bytesTotal: null, bytesReceived: 0 },
+    ...{ summary: null, summaryAt: null, publishingSince: null, bytesTotal: null, startedAtMs: null, bytesReceived: 0 },
     ...{ peakBitrateKbps: 0, secondsPublishing: 0, recentBitrateKbps: [], recentSlot: null },
   })
 })

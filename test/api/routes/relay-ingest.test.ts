@@ -44,6 +44,15 @@ const ageReports = (sessionId: string, seconds: number) => service.api.sql`
 
 const secondsSince = (at: string | undefined) => (Date.now() - Date.parse(at ?? '')) / 1000
 
+test('a report that arrives after a newer one does not count its bytes twice', async () => {
+  const { report, session_id } = await startRelay()
+  for (const bytes_total of [10_010_000_000, 10_020_000_000, 10_010_000_000, 10_020_000_000])
+    await report({ ...stream, bytes_total })
+  const [row] = await service.api.sql<{ bytesReceived: number }[]>`
+    select bytes_received::float8 from relay_health where session_id = ${session_id}`
+  expect(row?.bytesReceived).toBe(10_020_000_000)
+})
+
 describe('the ingest of a live session', () => {
   test('is null before the relay has reported its stream', async () => {
     const user = await service.user()
