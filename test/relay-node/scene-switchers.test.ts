@@ -131,8 +131,8 @@ test('every kind of scene switcher finds all fields with their types, from the f
     const publisher = find(reply)
     const wrong = Object.entries(fields).filter(([field, kind]) => !isOfKind[kind](publisher?.[field]))
     expect([name, wrong]).toEqual([name, []])
-    expect(publisher?.['bitrate']).toBeGreaterThan(0)
-    expect(publisher?.['rtt']).toBe(41.5)
+    expect(publisher?.bitrate).toBeGreaterThan(0)
+    expect(publisher?.rtt).toBe(41.5)
   }
   expect(reply.publishers[streamId]).toMatchObject({ pktRcvDrop: expect.any(Number), bytesRcvDrop: expect.any(Number) })
 })
