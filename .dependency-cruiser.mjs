@@ -27,7 +27,7 @@ const allowedImports = {
     '^platform/',
     '^db/',
     '^providers/',
-    '^activities/(provider-checks|relay-providers)\\.ts$',
+    '^activities/(fleet-names|provider-checks|relay-providers)\\.ts$',
   ],
   'relay-node': ['^platform/'],
 }

@@ -70,6 +70,7 @@ function withMetrics(
         throw error
       }
     }
+  const { account } = provider
   return {
     zones: provider.zones,
     listLagSeconds: provider.listLagSeconds,
@@ -78,5 +79,6 @@ function withMetrics(
     destroy: measured('destroy', (instanceId, providerId) => provider.destroy(instanceId, providerId)),
     list: measured('list', (filter) => provider.list(filter)),
     check: measured('check', () => provider.check()),
+    ...(account ? { account: { ...account, listAll: measured('list', () => account.listAll()) } } : {}),
   }
 }

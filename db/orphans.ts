@@ -16,7 +16,7 @@ export interface CompleteList {
   readonly listLagSeconds: number
 }
 
-const isUuid = (text: string | null): boolean =>
+export const isUuid = (text: string | null): boolean =>
   text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
 /**

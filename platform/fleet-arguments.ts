@@ -1,10 +1,12 @@
 /** The arguments of `npm run fleet`, which the command and the program behind it read. */
 import { parseArgs } from 'node:util'
+import { fleetNamePattern } from './config/values.ts'
 
 export type FleetCommand =
   | { readonly name: 'status'; readonly json: boolean }
   | { readonly name: 'reconcile'; readonly json: boolean; readonly dryRun: boolean; readonly force: boolean }
-  | { readonly name: 'check' }
+  | { readonly name: 'check'; readonly json: boolean }
+  | { readonly name: 'adopt'; readonly json: boolean; readonly fleetName: string; readonly force: boolean }
   | { readonly name: 'drain' | 'resume'; readonly region: string }
   | { readonly name: 'help'; readonly text: string }
 
@@ -16,12 +18,13 @@ export class UsageError extends Error {
 /** EX_USAGE of sysexits.h, since 1 and 2 are results of the commands. */
 export const usageExitCode = 64
 
-type Name = 'status' | 'reconcile' | 'check' | 'drain' | 'resume'
+type Name = 'status' | 'reconcile' | 'check' | 'adopt' | 'drain' | 'resume'
 type Flag = 'json' | 'dry-run' | 'force'
 
 interface Command {
   readonly flags: readonly Flag[]
   readonly takesRegion: boolean
+  readonly takesName?: true
   readonly help: string
 }
 
@@ -52,11 +55,28 @@ Exit code: 0; 1 when a region or an instance failed, or a region was blocked; 2 
 observation.`,
   },
   check: {
-    flags: [],
+    flags: ['json'],
     takesRegion: false,
-    help: `Checks the credentials and the settings of every region at its provider. Creates nothing. Exit code 1 if one fails.
+    help: `Checks the credentials and the settings of every region at its provider, and whether SVC_FLEET_NAME fits the instances
+there. Creates nothing. Exit code 1 if one fails.
 
   npm run fleet -- check`,
+  },
+  adopt: {
+    flags: ['force', 'json'],
+    takesRegion: false,
+    takesName: true,
+    help: `Gives the instances without a name of all regions in a cloud the name of this fleet: those that the database knows.
+Instances that have a name keep it. Restart all workers with SVC_FLEET_NAME right afterwards.
+
+  --name     the name: 1 to 32 lower-case letters, digits and inner hyphens
+  --force    adopts also instances that the database does not know. Use it after a restore, when no other control plane
+             uses the account: the sweep destroys those without an owner
+  --json     prints the result as JSON
+
+  npm run fleet -- adopt --name production
+
+Exit code: 0; 1 when an instance was not adopted.`,
   },
   drain: {
     flags: [],
@@ -76,12 +96,18 @@ observation.`,
 
 const names = Object.keys(commands) as Name[]
 const usageOf = (name: Name): string =>
-  `npm run fleet -- ${name}${commands[name].takesRegion ? ' REGION' : ''}${commands[name].flags.map((flag) => ` [--${flag}]`).join('')}`
+  `npm run fleet -- ${name}${commands[name].takesRegion ? ' REGION' : ''}${commands[name].takesName ? ' --name NAME' : ''}${commands[name].flags.map((flag) => ` [--${flag}]`).join('')}`
 const overview = `Usage:\n${names.map((name) => `  ${usageOf(name)}`).join('\n')}\n\nHelp for one command: npm run fleet -- status --help\n`
 
 /** Throws {@link UsageError}. */
 export function parseFleetArguments(args: readonly string[]): FleetCommand {
-  const { tokens } = parseArgs({ args: [...args], strict: false, allowPositionals: true, tokens: true })
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: { name: { type: 'string' } },
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  })
   const words = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
   const options = tokens.flatMap((token) => (token.kind === 'option' ? [token] : []))
   const isHelp = options.some(({ name }) => name === 'help' || name === 'h')
@@ -91,20 +117,31 @@ export function parseFleetArguments(args: readonly string[]): FleetCommand {
   if (!name)
     throw new UsageError(`${word ?? options[0]?.rawName} is not a command. The commands are: ${names.join(', ')}.`)
   if (isHelp) return { name: 'help', text: `Usage: ${usageOf(name)}\n\n${commands[name].help}\n` }
-  for (const { rawName, name: option, inlineValue } of options) checkFlag(name, option, rawName, inlineValue === true)
+  const named = commands[name].takesName ? options.findLast((option) => option.name === 'name') : undefined
+  for (const { rawName, name: option, inlineValue } of options)
+    if (!commands[name].takesName || option !== 'name') checkFlag(name, option, rawName, inlineValue === true)
   const has = (flag: Flag) => options.some((option) => option.name === flag)
   const surplus = commands[name].takesRegion ? more[0] : region
   if (surplus !== undefined) throw new UsageError(`${surplus} is one word too many. Usage: ${usageOf(name)}`)
   if (name === 'status') return { name, json: has('json') }
   if (name === 'reconcile') return { name, json: has('json'), dryRun: has('dry-run'), force: has('force') }
-  if (name === 'check') return { name }
+  if (name === 'check') return { name, json: has('json') }
+  if (name === 'adopt') return { name, json: has('json'), fleetName: fleetNameOf(named?.value), force: has('force') }
   if (region === undefined) throw new UsageError(`The name of a region is missing. Usage: ${usageOf(name)}`)
   return { name, region }
 }
 
+function fleetNameOf(text: string | undefined): string {
+  if (text === undefined) throw new UsageError(`The name of the fleet is missing. Usage: ${usageOf('adopt')}`)
+  if (fleetNamePattern.test(text)) return text
+  throw new UsageError(
+    `${text} is not 1 to 32 lower-case letters, digits and inner hyphens. Usage: ${usageOf('adopt')}`,
+  )
+}
+
 function checkFlag(name: Name, option: string, rawName: string, hasValue: boolean): void {
   const flags = commands[name].flags.map((flag) => `--${flag}`)
-  const known = [...flags, '--help'].join(', ')
+  const known = [...(commands[name].takesName ? ['--name'] : []), ...flags, '--help'].join(', ')
   if (!flags.includes(`--${option}`))
     throw new UsageError(`${rawName} is not an option of ${name}. Its options are: ${known}.`)
   if (hasValue) throw new UsageError(`${rawName} takes no value. Usage: ${usageOf(name)}`)

@@ -5,8 +5,9 @@ import { type Config, readConfig } from '../../platform/config/config.ts'
 import type { Environment } from '../../platform/config/environment.ts'
 import { type FleetCommand, parseFleetArguments, UsageError, usageExitCode } from '../../platform/fleet-arguments.ts'
 import { createLog } from '../../platform/log.ts'
-import { checkProvider } from '../provider-checks.ts'
 import { createRelayProviders } from '../relay-providers.ts'
+import { adoptInstances, formatAdoption, hasFailed, presentAdoption } from './adoption.ts'
+import { checkRegions, formatCheck, presentCheck } from './check.ts'
 import { exitCodeOf, reconcileFleet } from './reconciliation.ts'
 import { formatReconciliation, presentReconciliation } from './reconciliation-report.ts'
 import { formatStatus, presentStatus, readFleetStatus } from './status.ts'
@@ -43,7 +44,6 @@ const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 async function run(command: FleetCommand, environment?: Environment): Promise<Result> {
   if (command.name === 'help') return { output: command.text, exitCode: 0 }
   const config = readConfig(environment)
-  if (command.name === 'check') return check(config)
   const sql = connectPostgres(config.database.url, 5)
   try {
     switch (command.name) {
@@ -59,26 +59,29 @@ async function run(command: FleetCommand, environment?: Environment): Promise<Re
           : formatReconciliation(result, command)
         return { output, exitCode: exitCodeOf(result) }
       }
+      case 'check': {
+        const regions = await checkRegions(config, sql, log)
+        const output = command.json ? json(presentCheck(regions)) : formatCheck(regions)
+        return { output, exitCode: regions.some(({ problem }) => problem !== null) ? 1 : 0 }
+      }
+      case 'adopt': {
+        const { fleetName } = command
+        const { fleet } = config
+        if (fleet.name !== undefined && fleet.name !== fleetName)
+          throw new UsageError(`SVC_FLEET_NAME is ${fleet.name}, so the name to adopt instances with is ${fleet.name}.`)
+        const providers = await createRelayProviders({ ...config, fleet: { ...fleet, name: fleetName } }, log)
+        const regions = await adoptInstances({ sql, providers }, command)
+        const isConfigured = fleet.name === fleetName
+        const output = command.json
+          ? json(presentAdoption(regions, fleetName))
+          : formatAdoption(regions, fleetName, isConfigured)
+        return { output, exitCode: regions.some(hasFailed) ? 1 : 0 }
+      }
       default:
         return { output: await changeRegion(config, sql, command.name, command.region), exitCode: 0 }
     }
   } finally {
     await sql.end({ timeout: 5 })
-  }
-}
-
-async function check(config: Config): Promise<Result> {
-  const providers = await createRelayProviders(config, log)
-  const problems = await Promise.all(
-    config.regions.map(async ({ region, provider: kind }) => {
-      const provider = providers.get(region)
-      const problem = provider ? await checkProvider(provider) : 'it has no provider'
-      return { region, kind, problem }
-    }),
-  )
-  return {
-    output: problems.map(({ region, kind, problem }) => `${region} (${kind}): ${problem ?? 'ok'}\n`).join(''),
-    exitCode: problems.some(({ problem }) => problem !== null) ? 1 : 0,
   }
 }
 

@@ -31,9 +31,10 @@ export function formatReconciliation({ regions, elsewhere }: FleetReconciliation
   ].join('\n')
 }
 
-function formatRegion({ region, listed, seconds, differences, error }: RegionReconciliation): string {
+function formatRegion({ region, listed, seconds, differences, conflict, error }: RegionReconciliation): string {
   const time = `${seconds.toFixed(1)} s`
   if (error !== null) return `${region}: failed after ${time}: ${error}`
+  if (conflict !== null) return `${region}: not swept: ${conflict}`
   return `${region}: ${listed} listed, ${differences.length} different from the stored ones, in ${time}`
 }
 
@@ -61,7 +62,9 @@ function formatAdvice(regions: readonly RegionReconciliation[], dryRun: boolean)
   const count = (outcome: Outcome) =>
     regions.flatMap(({ differences }) => differences).filter((one) => one.outcome === outcome).length
   const [waiting, failed] = [count('waiting'), count('failed')]
-  const blocked = regions.filter(({ isBlocked }) => isBlocked).map(({ region }) => region)
+  const blocked = regions
+    .filter(({ isBlocked, conflict }) => isBlocked && conflict === null)
+    .map(({ region }) => region)
   const unlisted = regions.filter(({ error }) => error !== null).map(({ region }) => region)
   return [
     ...(unlisted.length > 0 ? [`Not compared: ${unlisted.join(', ')}. Find out why with: npm run fleet -- check`] : []),
@@ -88,6 +91,7 @@ export const presentReconciliation = ({ regions, elsewhere }: FleetReconciliatio
     listed: one.listed,
     seconds: one.seconds,
     blocked: one.isBlocked,
+    conflict: one.conflict,
     error: one.error,
     differences: one.differences.map((difference) => ({
       instance_id: difference.instanceId,

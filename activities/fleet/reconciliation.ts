@@ -5,6 +5,7 @@ import { planSweep } from '../../domain/orphan-sweep.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayInstance } from '../../providers/relay/provider.ts'
+import { findFleetProblem } from '../fleet-names.ts'
 import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from '../orphan-sweep.ts'
 import type { RelayProviders } from '../relay-providers.ts'
 
@@ -23,6 +24,8 @@ export interface RegionReconciliation {
   readonly seconds: number
   readonly differences: readonly ReportedDifference[]
   readonly isBlocked: boolean
+  /** Why nothing was compared: instances of this control plane and of others could be mistaken for each other. */
+  readonly conflict: string | null
   /** The region could not be listed or compared. */
   readonly error: string | null
 }
@@ -39,7 +42,7 @@ export interface ReconcileOptions {
 }
 
 interface Deps {
-  readonly config: Pick<Config, 'regions'>
+  readonly config: Pick<Config, 'fleet' | 'regions'>
   readonly sql: Database
   readonly log: Logger
   readonly providers: RelayProviders
@@ -53,17 +56,24 @@ export async function reconcileFleet(
   const regions = await Promise.all(
     names.flatMap((region) => {
       const provider = providers.get(region)
-      return provider ? [reconcileRegion({ sql, log, provider, region }, options)] : []
+      return provider ? [reconcileRegion({ sql, log, provider, region }, config.fleet.name, options)] : []
     }),
   )
   return { regions, elsewhere: await countInstancesElsewhere(sql, names) }
 }
 
-async function reconcileRegion(deps: SweepDeps, options: ReconcileOptions): Promise<RegionReconciliation> {
+async function reconcileRegion(
+  deps: SweepDeps,
+  fleetName: string | undefined,
+  options: ReconcileOptions,
+): Promise<RegionReconciliation> {
   const { sql, provider, region } = deps
   const startedAt = performance.now()
   const seconds = () => (performance.now() - startedAt) / 1000
+  const nothing = { region, listed: 0, differences: [], isBlocked: false, conflict: null, error: null }
   try {
+    const problem = await findFleetProblem({ fleetName, sql, provider })
+    if (problem?.blocksSweep) return { ...nothing, isBlocked: true, conflict: problem.text, seconds: seconds() }
     const listed = await listRegion(deps)
     // Before the sweep, which changes what is compared.
     const differences = await compareInstances(sql, { region, listed, listLagSeconds: provider.listLagSeconds })
@@ -73,12 +83,13 @@ async function reconcileRegion(deps: SweepDeps, options: ReconcileOptions): Prom
       listed: listed.length,
       differences: differences.map((one) => withOutcome(one, sweep, options)),
       isBlocked: sweep.isBlocked,
+      conflict: null,
       error: null,
       seconds: seconds(),
     }
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    return { region, listed: 0, differences: [], isBlocked: false, error: message, seconds: seconds() }
+    return { ...nothing, error: message, seconds: seconds() }
   }
 }
 

@@ -3,13 +3,14 @@ import type { Database } from '../../db/connection.ts'
 import { countInstancesElsewhere } from '../../db/instance-comparison.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
+import { findFleetProblem } from '../fleet-names.ts'
 import { listRegion, type SweepLimits, sweepLimits, sweepRegion } from '../orphan-sweep.ts'
 import type { RelayProviders } from '../relay-providers.ts'
 import type { WorkerMetrics } from '../worker/metrics.ts'
 import type { Job } from './jobs.ts'
 
 interface Deps {
-  readonly config: Pick<Config, 'regions'>
+  readonly config: Pick<Config, 'fleet' | 'regions'>
   readonly sql: Database
   readonly log: Logger
   readonly providers: RelayProviders
@@ -35,6 +36,12 @@ async function sweepOrphans(deps: Deps, limits: SweepLimits, signal: AbortSignal
       if (!provider) return []
       const sweep = { sql, log, provider, region, limits, signal }
       try {
+        const problem = await findFleetProblem({ fleetName: config.fleet.name, sql, provider })
+        if (problem?.blocksSweep) {
+          log.error({ region }, `a region was not swept: ${problem.text}`)
+          metrics.countOrphanSweep(region, true)
+          return []
+        }
         const { failed, isBlocked } = await sweepRegion(sweep, await listRegion(sweep))
         metrics.countOrphanSweep(region, isBlocked)
         return [...failed.values()]

@@ -5,6 +5,7 @@ import { withStatementSpans } from '../../db/statement-spans.ts'
 import { readWorkerConfig } from '../../platform/config/config.ts'
 import { runProgram } from '../../platform/program.ts'
 import { startTracing } from '../../platform/start-tracing.ts'
+import { assertFleetName } from '../fleet-names.ts'
 import { createRelayProviders } from '../relay-providers.ts'
 import { startAliveFile } from './alive-file.ts'
 import { startProcessMetrics } from './process-metrics.ts'
@@ -26,6 +27,10 @@ await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
   }
   migrateWhenReachable(url, log)
     .then(() => createRelayProviders(config, log))
+    .then(async (providers) => {
+      await assertFleetName({ config, sql, log, providers })
+      return providers
+    })
     .then((providers) => startWorker({ config, log, sql, life, providers, onFailure, tracing }))
     .then(() => {
       alive.markAccepting()

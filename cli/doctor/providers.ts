@@ -1,4 +1,5 @@
 /** The external services that the configuration names: relay providers of the regions, billing, and the mail server. */
+import { findFleetProblem, unnamedFleet } from '../../activities/fleet-names.ts'
 import { checkProvider } from '../../activities/provider-checks.ts'
 import { createRelayProviders } from '../../activities/relay-providers.ts'
 import type { Database } from '../../db/connection.ts'
@@ -9,12 +10,13 @@ import { createLog } from '../../platform/log.ts'
 import { withTimeout } from '../../platform/timeout.ts'
 import { createBilling } from '../../providers/billing/billing.ts'
 import { checkSmtp } from '../../providers/mail/smtp.ts'
+import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { type Check, type Finding, fail, ok, warn } from './check.ts'
 import type { DatabaseAccess } from './postgres.ts'
 
 const callMillisMax = 12_000
 
-export function providerChecks(config: Config, { sql }: DatabaseAccess): Check[] {
+export function providerChecks(config: Config, { sql, obstacle }: DatabaseAccess): Check[] {
   const hasCloud = config.regions.some(({ provider }) => provider !== 'local')
   // The user data of cloud instances needs the program of relays, which is built at its first use.
   const providers = hasCloud ? createRelayProviders(config, createLog('doctor', 'silent')) : undefined
@@ -22,11 +24,21 @@ export function providerChecks(config: Config, { sql }: DatabaseAccess): Check[]
     const provider = (await providers)?.get(region)
     if (kind === 'local' || !provider) return ok('its relays are processes of the machine of the worker')
     const problem = await checkProvider(provider, callMillisMax)
-    if (problem === null) return ok(`${kind} accepts the credentials and the settings`)
-    return fail(
-      `${kind}: ${problem}`,
-      'Correct its credentials or its entry in SVC_REGIONS (docs/relays.md), and restart the workers.',
-    )
+    if (problem !== null)
+      return fail(
+        `${kind}: ${problem}`,
+        'Correct its credentials or its entry in SVC_REGIONS (docs/relays.md), and restart the workers.',
+      )
+    return checkFleetName(kind, provider)
+  }
+  const checkFleetName = async (kind: string, provider: RelayProvider) => {
+    const fleetName = config.fleet.name
+    const accepted = `${kind} accepts the credentials and the settings`
+    if (sql && (await obstacle) === undefined) {
+      const problem = await findFleetProblem({ fleetName, sql, provider, millisMax: callMillisMax })
+      if (problem) return fail(problem.text, 'Until then no worker starts.')
+    }
+    return fleetName === undefined ? warn(accepted, unnamedFleet) : ok(accepted)
   }
   return [
     ...config.regions.map((region) => ({ name: `region:${region.region}`, run: () => checkRegion(region) })),

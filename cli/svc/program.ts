@@ -6,6 +6,7 @@ import { addBillingCommands } from './billing.ts'
 import { addCompletionCommand } from './completion.ts'
 import { pathOf } from './examples.ts'
 import { exitCodeTexts } from './exit-codes.ts'
+import { addFleetCommands } from './fleet.ts'
 import { addInstancesCommands } from './instances.ts'
 import { addJobsCommands } from './jobs.ts'
 import { addOverviewCommand } from './overview.ts'
@@ -31,6 +32,7 @@ export function createProgram(): Command {
   addBillingCommands(program)
   addInstancesCommands(program)
   addRegionsCommands(program)
+  addFleetCommands(program)
   addJobsCommands(program)
   addAuditCommand(program)
   addDoctorCommand(program)

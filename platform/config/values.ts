@@ -4,6 +4,9 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { parseSender, parseSmtpUrl } from './mail-values.ts'
 
+/** The name of a fleet, which is the value of a label at every provider. */
+export const fleetNamePattern = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
+
 /** Requests per minute for each limit. `SVC_RATE_LIMITS` overrides them. */
 export const rateLimitDefaults = {
   relay_start: 6,

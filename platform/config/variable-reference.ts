@@ -110,7 +110,9 @@ const email = {
 
 const relays = {
   SVC_REGIONS: apiAndWorker('Regions that relays are started in: a JSON array (docs/operating.md, "Regions").'),
-  SVC_FLEET_NAME: worker('Separates the instances of this control plane from those of others in the same account.'),
+  SVC_FLEET_NAME: worker(
+    'Name of this control plane in the accounts of its clouds, such as production: it manages instances with this name only.',
+  ),
   SVC_HETZNER_TOKEN: worker('API token, for regions with the provider hetzner.'),
   SVC_HETZNER_API_URL: worker('Base URL of the API of Hetzner Cloud; changed in tests.'),
   SVC_RELAY_ENGINE: apiAndWorker('SRT engine of relays: srt-live-transmit, sls, none, or auto.'),

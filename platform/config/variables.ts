@@ -9,6 +9,7 @@ import {
   deploymentName,
   encryptionKeys,
   flag,
+  fleetNamePattern,
   httpsUrl,
   ipAddressWithPort,
   mailSender,
@@ -86,7 +87,7 @@ export const Variables = z.object({
   SVC_REGIONS: z.string().default(defaultRegions).pipe(regions),
   SVC_FLEET_NAME: z
     .string()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/, 'is not 1 to 32 lower-case letters, digits and inner hyphens')
+    .regex(fleetNamePattern, 'is not 1 to 32 lower-case letters, digits and inner hyphens')
     .optional(),
   SVC_HETZNER_TOKEN: z
     .string()

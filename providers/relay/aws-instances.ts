@@ -2,7 +2,7 @@
 import type { _InstanceType, Filter, Instance, RunInstancesCommandInput, Tag } from '@aws-sdk/client-ec2'
 import type { AwsSettings } from '../../platform/config/regions.ts'
 import { cloudRelayPorts } from '../../platform/relay-ports.ts'
-import type { RelayInstance } from './provider.ts'
+import type { FleetMember, RelayInstance } from './provider.ts'
 
 /** Whose instances a provider manages: those of one region of SVC_REGIONS and of one control plane. */
 export interface Scope {
@@ -72,14 +72,19 @@ export interface Selection {
   readonly instanceId?: string
   readonly sessionId?: string
   readonly providerId?: string
+  /** Also instances of other fleets, and those without a name. */
+  readonly anyFleet?: true
 }
 
 /** Narrows EC2's reply. Its filters understand wildcards, so {@link isSelected} decides. */
-export function filtersOf({ region, fleetName }: Scope, { instanceId, sessionId, providerId }: Selection): Filter[] {
+export function filtersOf(
+  { region, fleetName }: Scope,
+  { instanceId, sessionId, providerId, anyFleet }: Selection,
+): Filter[] {
   const equal = (Name: string, value: string | undefined) => (value === undefined ? [] : [{ Name, Values: [value] }])
   return [
     ...equal(`tag:${tagNames.region}`, region),
-    ...equal(`tag:${tagNames.fleet}`, fleetName),
+    ...equal(`tag:${tagNames.fleet}`, anyFleet ? undefined : fleetName),
     ...equal(`tag:${tagNames.session}`, sessionId),
     ...(instanceId === undefined ? equal('tag-key', tagNames.instance) : equal(`tag:${tagNames.instance}`, instanceId)),
     ...equal('instance-id', providerId),
@@ -91,13 +96,39 @@ export function isSelected(instance: Instance, scope: Scope, selection: Selectio
   const isEqual = (found: string | undefined, wanted: string | undefined) => wanted === undefined || found === wanted
   return (
     tags.get(tagNames.region) === scope.region &&
-    tags.get(tagNames.fleet) === scope.fleetName &&
+    (selection.anyFleet || tags.get(tagNames.fleet) === scope.fleetName) &&
     Boolean(tags.get(tagNames.instance)) &&
     isEqual(tags.get(tagNames.instance), selection.instanceId) &&
     isEqual(tags.get(tagNames.session), selection.sessionId) &&
     isEqual(instance.InstanceId, selection.providerId)
   )
 }
+
+/** Tags may not be shown yet: an instance without the tag counts as one of the fleet. */
+export function isOfAnotherFleet(instance: Instance, { fleetName }: Scope): boolean {
+  const found = readTags(instance).get(tagNames.fleet)
+  return found !== undefined && found !== fleetName
+}
+
+export function fleetMemberOf(instance: Instance): FleetMember {
+  const tags = readTags(instance)
+  return {
+    instanceId: tags.get(tagNames.instance) ?? '',
+    providerId: instance.InstanceId ?? '',
+    sessionId: tags.get(tagNames.session) || null,
+    fleetName: tags.get(tagNames.fleet) ?? null,
+  }
+}
+
+/** An instance, its volumes and its network interfaces, which all have its tags. */
+export const taggedResourcesOf = (instance: Instance): string[] =>
+  [
+    instance.InstanceId,
+    ...(instance.BlockDeviceMappings ?? []).map(({ Ebs }) => Ebs?.VolumeId),
+    ...(instance.NetworkInterfaces ?? []).map(({ NetworkInterfaceId }) => NetworkInterfaceId),
+  ].filter((id) => id !== undefined)
+
+export const fleetTag = (fleetName: string): Tag => ({ Key: tagNames.fleet, Value: fleetName })
 
 /** The host is empty until EC2 has assigned the public address. */
 export function relayInstanceOf(instance: Instance): RelayInstance {

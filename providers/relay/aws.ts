@@ -6,13 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EC2, Instance } from '@aws-sdk/client-ec2'
 import type { AwsSettings, RegionConfig } from '../../platform/config/regions.ts'
 import type { Logger } from '../../platform/log.ts'
+import { adopt } from './aws-adoption.ts'
 import { checkAwsSettings } from './aws-check.ts'
 import { type ConnectionOptions, connectEc2, type Ec2Call } from './aws-connection.ts'
 import { Ec2Error, meaningOf } from './aws-errors.ts'
 import {
   createRunInput,
   filtersOf,
+  fleetMemberOf,
   isExisting,
+  isOfAnotherFleet,
   isSelected,
   relayInstanceOf,
   type Scope,
@@ -76,6 +79,15 @@ export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider 
     },
     async check() {
       await checkAwsSettings(call, scope, settings)
+    },
+    account: {
+      async listAll() {
+        return (await find({ call, scope }, { anyFleet: true })).map(fleetMemberOf)
+      },
+      async adopt(member) {
+        await adopt(call, fleetName, member)
+        log.info({ instanceId: member.instanceId, providerId: member.providerId }, 'relay adopted')
+      },
     },
   }
 }
@@ -187,9 +199,15 @@ async function describeById({ call }: Calls, providerId: string, signal?: AbortS
   return reply.Reservations?.[0]?.Instances?.[0]
 }
 
-/** Resolves once EC2 shuts the instance down, since it costs nothing from then on, or no longer knows it. */
+/**
+ * Resolves once EC2 shuts the instance down, since it costs nothing from then on, or no longer knows it. Leaves an instance of
+ * another fleet alone.
+ */
 async function terminate(calls: Calls, providerId: string): Promise<void> {
   const InstanceIds = [providerId]
+  // The id may come from a database that is a copy of another control plane's.
+  const found = await describeById(calls, providerId)
+  if (found && isOfAnotherFleet(found, calls.scope)) return
   try {
     await calls.call('TerminateInstances', (ec2: EC2, options) => ec2.terminateInstances({ InstanceIds }, options))
   } catch (error) {

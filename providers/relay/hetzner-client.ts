@@ -15,7 +15,7 @@ export interface HetznerClientOptions {
 }
 
 export interface HetznerRequest {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below the API's URL: `/servers`. */
   readonly path: string
   readonly query?: readonly (readonly [name: string, value: string])[]

@@ -29,6 +29,13 @@ export const selectorOf = ({ region, fleetName }: LabelScope, sessionId?: string
     ...(sessionId === undefined ? [] : [`svc-session==${sessionId}`]),
   ].join(',')
 
+/** Servers of the region, whatever fleet they belong to. */
+export const selectorOfAllFleets = ({ region }: LabelScope): string => `svc-instance,svc-region==${region}`
+
+export const fleetNameOf = (labels: Labels): string | null => labels['svc-fleet'] ?? null
+
+export const withFleetName = (labels: Labels, fleetName: string): Labels => ({ ...labels, 'svc-fleet': fleetName })
+
 /** The instance id of a server with these labels; undefined for servers of others. */
 export function instanceIdOf({ region, fleetName }: LabelScope, labels: Labels): string | undefined {
   if (labels['svc-region'] !== region || labels['svc-fleet'] !== fleetName) return undefined

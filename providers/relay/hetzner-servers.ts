@@ -1,8 +1,15 @@
 /** Reads and deletes the servers of one region of one fleet. */
 import type { z } from 'zod'
 import type { HetznerClient } from './hetzner-client.ts'
-import { hasCode } from './hetzner-errors.ts'
-import { instanceIdOf, type LabelScope, selectorOf } from './hetzner-labels.ts'
+import { configurationError, hasCode } from './hetzner-errors.ts'
+import {
+  fleetNameOf,
+  instanceIdOf,
+  type LabelScope,
+  selectorOf,
+  selectorOfAllFleets,
+  withFleetName,
+} from './hetzner-labels.ts'
 import { pollUntil } from './hetzner-polling.ts'
 import { type Action, ActionsReply, DeleteReply, type Server, ServerReply, ServersReply } from './hetzner-shapes.ts'
 import { RelayProviderError } from './provider.ts'
@@ -20,6 +27,10 @@ export interface HetznerServers {
   readActions(ids: readonly number[], signal: AbortSignal): Promise<Action[]>
   /** All servers of the region, or those of one session. Rejects when a page cannot be read. */
   list(sessionId?: string): Promise<Server[]>
+  /** All servers of the region, whatever fleet they belong to. Rejects when a page cannot be read. */
+  listAll(): Promise<Server[]>
+  /** Gives a server without a name the name of the fleet. Rejects when it has got another one meanwhile. */
+  adopt(id: string): Promise<void>
   /** Resolves once the API shows no such server. */
   delete(server: Pick<Server, 'id' | 'status'>): Promise<void>
   /** The instance id of a server; undefined for servers of others. */
@@ -36,13 +47,13 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
     }
   }
 
-  const readPage = (page: number, sessionId?: string): Promise<z.infer<typeof ServersReply>> =>
+  const readPage = (page: number, selector: string): Promise<z.infer<typeof ServersReply>> =>
     client.request(
       {
         method: 'GET',
         path: '/servers',
         query: [
-          ['label_selector', selectorOf(scope, sessionId)],
+          ['label_selector', selector],
           ['sort', 'id:asc'],
           ['per_page', String(serversPerPage)],
           ['page', String(page)],
@@ -82,14 +93,25 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
     },
 
     async list(sessionId) {
-      const first = await readPage(1, sessionId)
-      const servers = new Map(first.servers.map((server) => [server.id, server]))
-      const lastPage = lastPageOf(first)
-      // Backwards, and the first page again: when a server is deleted meanwhile, all later ones move towards the first page, so
-      // they may be read twice and are never missed.
-      for (let page = lastPage; page >= 1 && lastPage > 1; page--)
-        for (const server of (await readPage(page, sessionId)).servers) servers.set(server.id, server)
-      return [...servers.values()].filter((server) => instanceIdOf(scope, server.labels) !== undefined)
+      const servers = await readAll(selectorOf(scope, sessionId))
+      return servers.filter((server) => instanceIdOf(scope, server.labels) !== undefined)
+    },
+
+    async listAll() {
+      const servers = await readAll(selectorOfAllFleets(scope))
+      return servers.filter(({ labels }) => labels['svc-region'] === scope.region && labels['svc-instance'])
+    },
+
+    async adopt(id) {
+      const { fleetName } = scope
+      if (fleetName === undefined) throw new Error('a fleet without a name adopts nothing')
+      // The request replaces all labels, so they are read right before it.
+      const server = await findById(id)
+      const found = server && fleetNameOf(server.labels)
+      if (!server || found === fleetName) return
+      if (found !== null) throw configurationError(`server ${id} belongs to the fleet ${found} meanwhile`)
+      const body = { labels: withFleetName(server.labels, fleetName) }
+      await client.request({ method: 'PUT', path: `/servers/${id}`, body }, ServerReply)
     },
 
     async delete({ id, status }) {
@@ -103,6 +125,17 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
     },
 
     instanceIdOf: (server) => instanceIdOf(scope, server.labels),
+  }
+
+  async function readAll(selector: string): Promise<Server[]> {
+    const first = await readPage(1, selector)
+    const servers = new Map(first.servers.map((server) => [server.id, server]))
+    const lastPage = lastPageOf(first)
+    // Backwards, and the first page again: when a server is deleted meanwhile, all later ones move towards the first page, so
+    // they may be read twice and are never missed.
+    for (let page = lastPage; page >= 1 && lastPage > 1; page--)
+      for (const server of (await readPage(page, selector)).servers) servers.set(server.id, server)
+    return [...servers.values()]
   }
 
   /** @returns false when the server is gone already. */

@@ -9,7 +9,7 @@ import { cloudRelayPorts } from '../../platform/relay-ports.ts'
 import { createHetznerClient } from './hetzner-client.ts'
 import { createServerOnce } from './hetzner-creation.ts'
 import { configurationError } from './hetzner-errors.ts'
-import { isLabelValue, labelsOf } from './hetzner-labels.ts'
+import { fleetNameOf, isLabelValue, labelsOf } from './hetzner-labels.ts'
 import { createHetznerServers } from './hetzner-servers.ts'
 import { checkSettings } from './hetzner-settings.ts'
 import type { Server } from './hetzner-shapes.ts'
@@ -129,6 +129,23 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
     async check() {
       assertLabels()
       await checkSettings(client, region, settings)
+    },
+
+    account: {
+      async listAll() {
+        assertLabels()
+        return (await servers.listAll()).map(({ id, labels }) => ({
+          instanceId: labels['svc-instance'] ?? '',
+          providerId: String(id),
+          sessionId: labels['svc-session'] || null,
+          fleetName: fleetNameOf(labels),
+        }))
+      },
+
+      async adopt({ instanceId, providerId }) {
+        await servers.adopt(providerId)
+        log.info({ instanceId, region, providerId }, 'relay adopted')
+      },
     },
   }
 }

@@ -53,6 +53,23 @@ export interface RelayInstance {
   readonly createdAt: Date
 }
 
+/** An instance of any fleet, as its provider shows it. */
+export interface FleetMember {
+  readonly instanceId: string
+  readonly providerId: string
+  readonly sessionId: string | null
+  /** Null for an instance without a name. */
+  readonly fleetName: string | null
+}
+
+/** An account at a provider, which other control planes may use as well. */
+export interface SharedAccount {
+  /** All instances of the region, whatever fleet they belong to. Rejects when the list would be incomplete. */
+  listAll(): Promise<FleetMember[]>
+  /** Gives an instance without a name the name of this fleet. Safe to repeat. Rejects with {@link RelayProviderError}. */
+  adopt(instance: FleetMember): Promise<void>
+}
+
 export interface RelayProvider {
   /** The number of zones that an instance can be created in. */
   readonly zones: number
@@ -74,6 +91,8 @@ export interface RelayProvider {
   list(filter?: { readonly sessionId: string }): Promise<RelayInstance[]>
   /** Makes one harmless call. Rejects with {@link RelayProviderError} when credentials or settings are wrong. */
   check(): Promise<void>
+  /** Only where other control planes may use the same account. */
+  readonly account?: SharedAccount
 }
 
 /**

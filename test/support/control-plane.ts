@@ -28,6 +28,8 @@ import {
 
 export interface ControlPlane {
   readonly client: Client
+  /** The variables of api and worker. */
+  readonly environment: Readonly<Record<string, string>>
   /** Signs the sandbox's webhooks. */
   readonly webhookSecret: string
   readonly api: Program
@@ -97,6 +99,7 @@ export async function startControlPlane(variables: Readonly<Record<string, strin
     (await client.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body
   return {
     ...{ client, sql, api, worker, postgres, reports, temporal, user, history },
+    environment: env,
     webhookSecret: env.SVC_BILLING_WEBHOOK_SECRET ?? '',
     relays: () => relayProcesses(dataDir),
     paidUser: async () => {

@@ -30,7 +30,7 @@ interface StoredAction {
 export interface StoredServer {
   readonly id: number
   readonly name: string
-  readonly labels: Labels
+  labels: Labels
   readonly userData: string | undefined
   readonly serverType: ServerType
   readonly location: Location

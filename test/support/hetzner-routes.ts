@@ -8,6 +8,7 @@ import {
   matchesSelector,
   presentAction,
   presentServer,
+  type StoredServer,
   serverTypes,
   sshKeys,
 } from './hetzner-project.ts'
@@ -50,6 +51,8 @@ export function answerRequest(project: HetznerProject, request: Request): Reply 
       return listServers(project, query)
     case 'GET /servers/:id':
       return withServer(project, id, (server) => ok({ server: presentServer(server) }))
+    case 'PUT /servers/:id':
+      return withServer(project, id, (server) => updateServer(server, request.body))
     case 'DELETE /servers/:id':
       return withServer(project, id, (server) =>
         presentServer(server).locked
@@ -134,6 +137,14 @@ function page(key: string, all: readonly object[], query: URLSearchParams): Repl
       },
     },
   })
+}
+
+/** Labels in the body replace all labels of the server. */
+function updateServer(server: StoredServer, body: string): Reply {
+  const { labels = server.labels } = JSON.parse(body) as { labels?: Labels }
+  if (findWrongLabel(labels)) return invalidField('labels', 'has an invalid value')
+  server.labels = labels
+  return ok({ server: presentServer(server) })
 }
 
 const byNameOrId = <One extends { id: number; name: string | null }>(all: readonly One[], text: string) =>

@@ -81,6 +81,11 @@ async function givenProxy() {
   return proxy
 }
 
+async function tagsOf(resource: string): Promise<Record<string, string | undefined>> {
+  const { Tags = [] } = await account.describeTags({ Filters: [{ Name: 'resource-id', Values: [resource] }] })
+  return Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value]))
+}
+
 /** All instances with the id in their tag, in any state and of any region or fleet. */
 async function instancesOf(instanceId: string) {
   const Filters = [{ Name: 'tag:svc-instance', Values: [instanceId] }]
@@ -154,10 +159,6 @@ test('instance, volume and network interface have exactly the tags of the relay'
   const spec = specOf(name)
   const expected = { 'svc-session': spec.sessionId, 'svc-instance': spec.instanceId, 'svc-region': name }
   const { providerId } = await relays.create(spec, never())
-  const tagsOf = async (resource: string) => {
-    const { Tags = [] } = await account.describeTags({ Filters: [{ Name: 'resource-id', Values: [resource] }] })
-    return Object.fromEntries(Tags.map(({ Key, Value }) => [Key, Value]))
-  }
   const [instance] = await instancesOf(spec.instanceId)
   const volume = instance?.BlockDeviceMappings?.[0]?.Ebs?.VolumeId ?? ''
   expect(await tagsOf(providerId ?? '')).toEqual({ ...expected, 'svc-fleet': 'staging' })
@@ -378,6 +379,41 @@ test('instances of other fleets, of other regions and without tags are neither l
   const id = untagged.Instances?.[0]?.InstanceId ?? ''
   const { Reservations = [] } = await account.describeInstances({ InstanceIds: [id] })
   expect(Reservations[0]?.Instances?.[0]?.State?.Name).toBe('running')
+})
+
+test('an instance without a name is adopted with its volume, and belongs to the fleet from then on', async () => {
+  const { relays, name, another } = givenProvider()
+  const named = another({ fleetName: 'production' })
+  const { instanceId, providerId, sessionId } = await relays.create(specOf(name), never())
+  const staged = await another({ fleetName: 'staging' }).create(specOf(name), never())
+  const members = (await named.account?.listAll()) ?? []
+  const memberOf = (id: string) => members.find((one) => one.instanceId === id)
+  expect(members).toHaveLength(2)
+  expect(memberOf(instanceId)).toEqual({ instanceId, providerId, sessionId, fleetName: null })
+  expect(memberOf(staged.instanceId)).toMatchObject({ fleetName: 'staging' })
+
+  for (const member of members) if (member.fleetName === null) await named.account?.adopt(member)
+
+  expect((await named.list()).map((one) => one.instanceId)).toEqual([instanceId])
+  expect(await relays.list()).toEqual([])
+  const [instance] = await instancesOf(instanceId)
+  const volume = instance?.BlockDeviceMappings?.[0]?.Ebs?.VolumeId ?? ''
+  expect(await tagsOf(volume)).toMatchObject({ 'svc-fleet': 'production', 'svc-instance': instanceId })
+  // Listed before another control plane has taken it.
+  const late = another({ fleetName: 'late' }).account
+  for (const member of members)
+    expect(await failureOf(late?.adopt(member) ?? Promise.resolve())).toMatchObject({ failure: 'give_up' })
+  expect(await tagsOf(providerId ?? '')).toMatchObject({ 'svc-fleet': 'production' })
+})
+
+test('an instance of another fleet is not terminated by its id, which a copied database may contain', async () => {
+  const { name, another } = givenProvider()
+  const [production, staging] = [another({ fleetName: 'production' }), another({ fleetName: 'staging' })]
+  const { instanceId, providerId } = await production.create(specOf(name), never())
+  for (const provider of [staging, another({})]) await provider.destroy(instanceId, providerId)
+  expect(await existingOf(instanceId)).toHaveLength(1)
+  await production.destroy(instanceId, providerId)
+  expect(await existingOf(instanceId)).toEqual([])
 })
 
 test.each([

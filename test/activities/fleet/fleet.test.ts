@@ -137,6 +137,7 @@ describe('reconcile', () => {
       SVC_REGIONS: JSON.stringify([hetzner]),
       SVC_HETZNER_API_URL: api.apiUrl,
       SVC_HETZNER_TOKEN: api.token,
+      SVC_FLEET_NAME: 'production',
     }
     for (let count = 0; count < 5; count += 1) await createServer(variables)
     expect((await fleet('reconcile', variables)).code).toBe(2)
@@ -171,7 +172,7 @@ async function createServer(variables: { SVC_HETZNER_API_URL: string; SVC_HETZNE
     body: JSON.stringify({
       name: instanceId,
       ...hetzner.hetzner,
-      labels: { 'svc-instance': instanceId, 'svc-region': 'eu', 'svc-session': '' },
+      labels: { 'svc-instance': instanceId, 'svc-region': 'eu', 'svc-session': '', 'svc-fleet': 'production' },
     }),
   })
   expect(reply.status).toBe(201)
@@ -237,7 +238,8 @@ describe('drain and resume', () => {
 
 test('check names the region whose credentials are wrong, and no secret', async () => {
   const api = await givenHetzner()
-  const variables = { SVC_REGIONS: JSON.stringify([...local, hetzner]), SVC_HETZNER_API_URL: api.apiUrl }
+  const SVC_REGIONS = JSON.stringify([...local, hetzner])
+  const variables = { SVC_REGIONS, SVC_HETZNER_API_URL: api.apiUrl, SVC_FLEET_NAME: 'production' }
   const wrong = 'w'.repeat(64)
   const failed = await fleet('check', { ...variables, SVC_HETZNER_TOKEN: wrong })
   expect(failed.stdout).toMatch(/^here \(local\): ok\nthere \(local\): ok\neu \(hetzner\): .*SVC_HETZNER_TOKEN/)

@@ -5,14 +5,19 @@ import { runChecks } from '../../../cli/doctor/check.ts'
 import { providerChecks } from '../../../cli/doctor/providers.ts'
 import { connectPostgres } from '../../../db/connection.ts'
 import { readWorkerConfig } from '../../../platform/config/config.ts'
+import { createDatabase } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { startHetznerServer } from '../../support/hetzner-server.ts'
 import { startSmtpServer } from '../../support/smtp-server.ts'
 
 /** The results by the name of the check. */
 async function examine(variables: Readonly<Record<string, string>>) {
-  const sql = connectPostgres('postgres://127.0.0.1:1/none', 1)
-  onTestFinished(() => sql.end())
+  const database = await createDatabase()
+  const sql = connectPostgres(database.url, 1)
+  onTestFinished(async () => {
+    await sql.end({ timeout: 5 })
+    await database.drop()
+  })
   const config = readWorkerConfig(testEnvironment(variables))
   const results = await runChecks(providerChecks(config, { sql, obstacle: Promise.resolve(undefined) }))
   return Object.fromEntries(results.map((result) => [result.name, result] as const))
@@ -53,6 +58,7 @@ test('each region is checked with the credentials of its provider', async () => 
   const variables = {
     SVC_API_URL: 'https://api.example.com',
     SVC_HETZNER_API_URL: cloud.apiUrl,
+    SVC_FLEET_NAME: 'production',
     SVC_REGIONS: JSON.stringify([
       { region: 'home', display_name: 'Home', provider: 'local' },
       { region: 'eu', display_name: 'Europe', provider: 'hetzner', hetzner },
@@ -64,6 +70,25 @@ test('each region is checked with the credentials of its provider', async () => 
   expect([wrong['region:home']?.status, wrong['region:eu']?.status]).toEqual(['ok', 'fail'])
   expect(wrong['region:eu']?.fix).toContain('SVC_REGIONS')
   expect(JSON.stringify(wrong)).not.toContain('swordfish')
+})
+
+test('a cloud region without the name of a fleet is a warning, and one with instances of others has failed', async () => {
+  const cloud = await startHetznerServer()
+  onTestFinished(() => cloud.close())
+  const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13' }
+  const variables = {
+    SVC_API_URL: 'https://api.example.com',
+    SVC_HETZNER_API_URL: cloud.apiUrl,
+    SVC_HETZNER_TOKEN: cloud.token,
+    SVC_REGIONS: JSON.stringify([{ region: 'eu', display_name: 'Europe', provider: 'hetzner', hetzner }]),
+  }
+  expect((await examine(variables))['region:eu']).toMatchObject({
+    status: 'warn',
+    fix: expect.stringContaining('svc fleet adopt --name NAME'),
+  })
+  cloud.project.addForeign('hetzner-theirs', { 'svc-instance': 'hetzner-theirs', 'svc-region': 'eu' })
+  const { 'region:eu': region } = await examine({ ...variables, SVC_FLEET_NAME: 'production' })
+  expect(region).toMatchObject({ status: 'fail', detail: expect.stringContaining('hetzner-theirs') })
 })
 
 /** A double of Stripe with one key and one price. */
