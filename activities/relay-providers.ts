@@ -1,4 +1,5 @@
 /** The relay provider of each region, and metrics of its calls. */
+import { findHostProblem } from '../platform/bindable-host.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { RegionConfig } from '../platform/config/regions.ts'
 import type { Logger } from '../platform/log.ts'
@@ -12,7 +13,7 @@ import type { WorkerMetrics } from './worker/metrics.ts'
 
 export type RelayProviders = ReadonlyMap<string, RelayProvider>
 
-/** @returns providers by region; the local regions share one. */
+/** @returns providers by region. */
 export async function createRelayProviders(config: Config, log: Logger): Promise<RelayProviders> {
   const userData = createUserData(config, await relayBundle())
   const local = createLocalProvider(config, log)
@@ -20,15 +21,22 @@ export async function createRelayProviders(config: Config, log: Logger): Promise
     const options = { region, fleetName: config.fleet.name, log, userData }
     if (region.provider === 'aws') return createAwsRelayProvider(options)
     if (region.provider === 'hetzner') return createHetznerRelayProvider({ ...options, ...hetznerAccess(config) })
-    return local
+    return { ...local, check: () => checkLocal(local, region) }
   }
   return new Map(config.regions.map((region) => [region.region, createProvider(region)] as const))
 }
 
 function createLocalProvider({ regions, dataDir, relay }: Config, log: Logger): RelayProvider {
-  const hosts = new Map(regions.map(({ region, host }) => [region, host] as const))
-  const hostOf = (region: string) => hosts.get(region) ?? '127.0.0.1'
-  return createLocalRelayProvider({ dataDir, log, searchPath: relay.searchPath, hostOf })
+  const byName = new Map(regions.map((one) => [one.region, one] as const))
+  const hostOf = (region: string) => byName.get(region)?.host ?? '127.0.0.1'
+  const publicHostOf = (region: string) => byName.get(region)?.public_host
+  return createLocalRelayProvider({ dataDir, log, searchPath: relay.searchPath, hostOf, publicHostOf })
+}
+
+async function checkLocal(local: RelayProvider, region: RegionConfig): Promise<void> {
+  await local.check()
+  const problem = await findHostProblem(region)
+  if (problem !== null) throw new RelayProviderError(problem, 'give_up', { detail: 'configuration' })
 }
 
 function hetznerAccess({ fleet }: Config): { token: string; apiUrl: string } {

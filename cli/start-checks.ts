@@ -2,6 +2,7 @@
 import { access, constants, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { findHostProblems } from '../platform/bindable-host.ts'
 import { readWorkerConfig } from '../platform/config/config.ts'
 import { ConfigError, type Environment } from '../platform/config/environment.ts'
 import { readSiteConfig } from '../platform/config/site.ts'
@@ -17,7 +18,9 @@ const releaseMillisMax = 10_000
 
 /** Throws `ConfigError` with all problems of all programs, and with the fixed ports that are taken. */
 export async function readCheckedStackConfig(env: Environment): Promise<StackConfig> {
-  const problems = [...findConfigProblems(env), ...(await findProgramProblems(env))]
+  const configProblems = findConfigProblems(env)
+  const hostProblems = configProblems.length > 0 ? [] : await findHostProblems(plannedWorkerConfig(env).regions)
+  const problems = [...configProblems, ...hostProblems, ...(await findProgramProblems(env))]
   if (problems.length > 0) throw new ConfigError([...problems, ...(await findTakenPorts(readFixedPorts(env)))])
   return readStackConfig(env)
 }
@@ -26,7 +29,7 @@ function findConfigProblems(env: Environment): string[] {
   const planned = plannedEnvironment(env)
   const readers = [
     () => readStackConfig(env),
-    () => readWorkerConfig(planned),
+    () => plannedWorkerConfig(env),
     () => readSiteConfig(siteEnvironment(planned, '')),
   ]
   const problems = readers.flatMap((read) => {
@@ -52,6 +55,8 @@ async function findProgramProblems(env: Environment): Promise<string[]> {
   )
   return isProgram ? [] : [`SVC_TEMPORAL_CLI is ${path}, which is not a program: correct it, or unset it to use any`]
 }
+
+const plannedWorkerConfig = (env: Environment) => readWorkerConfig(plannedEnvironment(env))
 
 /** The environment that the programs will have, with values of the same form for those that are known only later. */
 function plannedEnvironment(env: Environment): Variables {

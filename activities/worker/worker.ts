@@ -2,7 +2,9 @@
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { migrateWhenReachable } from '../../db/migrations.ts'
 import { withStatementSpans } from '../../db/statement-spans.ts'
+import { findHostProblems } from '../../platform/bindable-host.ts'
 import { readWorkerConfig } from '../../platform/config/config.ts'
+import { ConfigError } from '../../platform/config/environment.ts'
 import { runProgram } from '../../platform/program.ts'
 import { startTracing } from '../../platform/start-tracing.ts'
 import { assertFleetName } from '../fleet-names.ts'
@@ -13,6 +15,8 @@ import { installRuntime } from './runtime.ts'
 import { startWorker } from './start-worker.ts'
 
 await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
+  const hostProblems = await findHostProblems(config.regions)
+  if (hostProblems.length > 0) throw new ConfigError(hostProblems)
   const alive = life.hold('alive file', startAliveFile(config.workerAliveFile, log), (it) => it.stop())
   const { metricMeter } = installRuntime(log, config.workerMetricsAddress)
   if (config.workerMetricsAddress)

@@ -4,6 +4,7 @@ import { checkProvider } from '../../activities/provider-checks.ts'
 import { createRelayProviders } from '../../activities/relay-providers.ts'
 import type { Database } from '../../db/connection.ts'
 import { createBillingDeps } from '../../db/subscriptions.ts'
+import { findHostProblem } from '../../platform/bindable-host.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import { createLog } from '../../platform/log.ts'
@@ -20,9 +21,15 @@ export function providerChecks(config: Config, { sql, obstacle }: DatabaseAccess
   const hasCloud = config.regions.some(({ provider }) => provider !== 'local')
   // The user data of cloud instances needs the program of relays, which is built at its first use.
   const providers = hasCloud ? createRelayProviders(config, createLog('doctor', 'silent')) : undefined
-  const checkRegion = async ({ region, provider: kind }: RegionConfig): Promise<Finding> => {
+  const checkRegion = async (config: RegionConfig): Promise<Finding> => {
+    const { region, provider: kind } = config
     const provider = (await providers)?.get(region)
-    if (kind === 'local' || !provider) return ok('its relays are processes of the machine of the worker')
+    if (kind === 'local' || !provider) {
+      const problem = await findHostProblem(config)
+      return problem === null
+        ? ok('its relays are processes of the machine of the worker')
+        : fail(problem, 'Correct the region in SVC_REGIONS. Run the doctor on the machine of the worker.')
+    }
     const problem = await checkProvider(provider, callMillisMax)
     if (problem !== null)
       return fail(

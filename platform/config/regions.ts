@@ -1,5 +1,7 @@
 /** The regions that relays are started in: `SVC_REGIONS`, a JSON array. */
+import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isUnspecified } from '../ip-addresses.ts'
 import { relayReleasedAt, relayVersion } from '../relay-version.ts'
 
 /** A region of this name would be mistaken for the request to choose one. */
@@ -34,6 +36,12 @@ const Image = z.strictObject({
   released_at: z.iso.datetime({ offset: true }),
 })
 
+/** Names are those of DNS. A text of digits and dots that is no address is a misspelt one. */
+const isPublicHost = (text: string): boolean =>
+  isIP(text) !== 0
+    ? !isUnspecified(text)
+    : /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i.test(text) && !/^[\d.]+$/.test(text)
+
 const Region = z
   .strictObject({
     region: z
@@ -51,8 +59,19 @@ const Region = z
     image: Image.optional(),
     /** An address near the relays that browsers measure the latency of. */
     ping_url: z.url({ protocol: /^https?$/ }).optional(),
-    /** Provider `local`: the address of the relays, which they bind. */
-    host: z.string().min(1).optional(),
+    /** Provider `local`: the address that the relays bind. */
+    host: z
+      .string()
+      .refine(
+        (text) => isIP(text) !== 0,
+        'is no IP address, and relays bind one: set host to an address of this machine or to 0.0.0.0, and public_host to the name that users reach',
+      )
+      .optional(),
+    /** Provider `local`: the address or the name of the relays for users, when it is another one. */
+    public_host: z
+      .string()
+      .refine((text) => isPublicHost(text), 'is neither an address nor a name that users can reach, without a port')
+      .optional(),
     aws: AwsSettings.optional(),
     hetzner: HetznerSettings.optional(),
   })
@@ -64,8 +83,15 @@ const Region = z
       if (region.provider !== provider && isSet)
         context.addIssue({ code: 'custom', path: [provider], message: `belongs to "provider":"${provider}"` })
     }
-    if (region.provider !== 'local' && region.host !== undefined)
-      context.addIssue({ code: 'custom', path: ['host'], message: 'belongs to "provider":"local"' })
+    for (const key of ['host', 'public_host'] as const)
+      if (region.provider !== 'local' && region[key] !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: 'belongs to "provider":"local"' })
+    if (region.host !== undefined && isUnspecified(region.host) && region.public_host === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['host'],
+        message: 'stands for all addresses, which nobody can reach: set public_host to the address or name for users',
+      })
     if (region.warm > region.capacity)
       context.addIssue({ code: 'custom', path: ['warm'], message: 'is more than the capacity' })
   })

@@ -24,8 +24,10 @@ export interface LocalRelayOptions {
   readonly log: Logger
   /** The folders of programs, where relays find their engine. None by default. */
   readonly searchPath?: string
-  /** The address of relays of a region, which they bind. The default is 127.0.0.1. */
+  /** The address that relays of a region bind. The default is 127.0.0.1. */
   readonly hostOf?: (region: string) => string
+  /** The address or the name of the relays of a region for users, when it is another one than they bind. */
+  readonly publicHostOf?: (region: string) => string | undefined
   /** A process of that age without a state file has lost it. By default far longer than a start takes on a busy machine. */
   readonly readyMillisMax?: number
   /** How long a description waits for the state file of a relay that is starting. A second by default. */
@@ -60,10 +62,15 @@ export function createLocalRelayProvider({
   log,
   searchPath = '',
   hostOf,
+  publicHostOf,
   readyMillisMax = defaultReadyMillisMax,
   describeMillisMax = defaultDescribeMillisMax,
 }: LocalRelayOptions): RelayProvider {
   const folder = relayFolderOf(dataDir)
+  const withPublicHost = (instance: RelayInstance): RelayInstance => {
+    const host = publicHostOf?.(instance.region)
+    return host === undefined ? instance : { ...instance, endpoint: { ...instance.endpoint, host } }
+  }
   return {
     zones: 1,
     listLagSeconds: 0,
@@ -82,10 +89,11 @@ export function createLocalRelayProvider({
         { instanceId, sessionId: spec.sessionId, millis: Math.round(performance.now() - startedAt) },
         'relay created',
       )
-      return instance
+      return withPublicHost(instance)
     },
     async describe(instanceId) {
-      return describeRelay(await relaysOf(folder, instanceId), describeMillisMax)
+      const instance = await describeRelay(await relaysOf(folder, instanceId), describeMillisMax)
+      return instance && withPublicHost(instance)
     },
     async destroy(instanceId) {
       // Also keeps any other text out of file names.
@@ -104,7 +112,7 @@ export function createLocalRelayProvider({
       const instances = await Promise.all(
         [...byInstance.values()].map((relays) => describeRelay(relays, describeMillisMax)),
       )
-      return instances.filter((instance) => instance !== null)
+      return instances.filter((instance) => instance !== null).map(withPublicHost)
     },
     async check() {
       await listLocalRelays(folder)

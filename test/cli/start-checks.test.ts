@@ -56,6 +56,15 @@ test('wrong variables of all programs and all taken ports are listed together, b
   await expect(readdir(dataDir)).rejects.toThrow('ENOENT')
 })
 
+test('an address of another machine is refused before anything exists', async () => {
+  const dataDir = join(await temporaryFolder(), 'data')
+  const region = { region: 'home', display_name: 'Home', provider: 'local', host: '203.0.113.7' }
+  expect(await refusalOf(dataDir, { SVC_REGIONS: JSON.stringify([region]) })).toEqual([
+    expect.stringMatching(/^SVC_REGIONS, region home: host 203\.0\.113\.7 is no address of this machine .*public_host/),
+  ])
+  await expect(readdir(dataDir)).rejects.toThrow('ENOENT')
+})
+
 test('all taken ports are listed together, before a server has data', async () => {
   const dataDir = await temporaryFolder()
   const [site, postgres, metrics] = [await occupyPort(), await occupyPort(), await occupyPort()]

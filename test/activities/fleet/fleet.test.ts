@@ -248,6 +248,17 @@ test('check names the region whose credentials are wrong, and no secret', async 
   expect([works.code, works.stdout]).toEqual([0, 'here (local): ok\nthere (local): ok\neu (hetzner): ok\n'])
 })
 
+test('check names the region whose relays cannot bind their address, and what to set', async () => {
+  const [here, there] = local
+  const { code, stdout } = await fleet('check', {
+    SVC_REGIONS: JSON.stringify([here, { ...there, host: '203.0.113.7', public_host: 'relay.example.com' }]),
+  })
+  expect(stdout).toMatch(
+    /^here \(local\): ok\nthere \(local\): .*203\.0\.113\.7 is no address of this machine .*set host to/,
+  )
+  expect(code).toBe(1)
+})
+
 test('an error in the configuration is printed, and ends the command', async () => {
   const { code, stdout, stderr } = await runFleetProgram('status', { SVC_REGIONS: `[{"region":"${randomUUID()}"}]` })
   expect([code, stdout]).toEqual([1, ''])

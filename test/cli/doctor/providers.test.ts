@@ -72,6 +72,17 @@ test('each region is checked with the credentials of its provider', async () => 
   expect(JSON.stringify(wrong)).not.toContain('swordfish')
 })
 
+test('a region of this machine has failed when its relays cannot bind their address', async () => {
+  const region = { region: 'home', display_name: 'Home', provider: 'local' }
+  const hostOf = async (host: string) =>
+    (await examine({ SVC_REGIONS: JSON.stringify([{ ...region, host }]) }))['region:home']
+  expect((await hostOf('127.0.0.1'))?.status).toBe('ok')
+  expect(await hostOf('203.0.113.7')).toMatchObject({
+    status: 'fail',
+    detail: expect.stringContaining('host 203.0.113.7 is no address of this machine'),
+  })
+})
+
 test('a cloud region without the name of a fleet is a warning, and one with instances of others has failed', async () => {
   const cloud = await startHetznerServer()
   onTestFinished(() => cloud.close())

@@ -56,6 +56,12 @@ describe('regions', () => {
     expect(all[2]).toMatchObject({ warm: 2, capacity: 50, ping_url: 'https://de.example.com/', hetzner })
   })
 
+  test('of this machine may bind all addresses, and give another address or a name to users', () => {
+    for (const host of ['0.0.0.0', '::', '10.0.0.7', '::1'])
+      for (const public_host of ['203.0.113.9', '2001:db8::9', 'relay.example.com', 'relay'])
+        expect(readAll({ ...local, host, public_host })[0]).toMatchObject({ host, public_host })
+  })
+
   test('have an image key that changes with the image and with its version', () => {
     const [one, other] = readAll(onAws, { ...onHetzner, image: { ...imageOf('relay-7'), version: '9' } })
     expect(one && imageKey(one)).toBe(`${aws.image_id}@${relayVersion}`)
@@ -75,6 +81,17 @@ describe('a problem names the region and the place', () => {
     ['SVC_REGIONS[0].warm is more than the capacity', [{ ...local, capacity: 1, warm: 2 }]],
     ['SVC_REGIONS[0].ping_url is not valid', [{ ...local, ping_url: 'ftp://example.com' }]],
     ['SVC_REGIONS[0].image.released_at is not valid', [{ ...local, image: { ...imageOf('a'), released_at: 'today' } }]],
+    ['SVC_REGIONS[0].public_host belongs to "provider":"local"', [{ ...onAws, public_host: 'relay.example.com' }]],
+    ['SVC_REGIONS[0].host is no IP address, and relays bind one: set host', [{ ...local, host: 'relay.example.com' }]],
+    ['SVC_REGIONS[0].host is no IP address', [{ ...local, host: 'localhost' }]],
+    ['SVC_REGIONS[0].host is no IP address', [{ ...local, host: '' }]],
+    ['SVC_REGIONS[0].host stands for all addresses, which nobody can reach', [{ ...local, host: '0.0.0.0' }]],
+    ['SVC_REGIONS[0].host stands for all addresses', [{ ...local, host: '::' }]],
+    ['SVC_REGIONS[0].host stands for all addresses', [{ ...local, host: '0:0:0:0:0:0:0:0' }]],
+    ['SVC_REGIONS[0].public_host is neither', [{ ...local, public_host: '0.0.0.0' }]],
+    ['SVC_REGIONS[0].public_host is neither', [{ ...local, public_host: '203.0.113' }]],
+    ['SVC_REGIONS[0].public_host is neither', [{ ...local, public_host: 'https://relay.example.com' }]],
+    ['SVC_REGIONS[0].public_host is neither', [{ ...local, public_host: 'relay.example.com:5000' }]],
     ['SVC_REGIONS[0].host belongs to "provider":"local"', [{ ...onAws, host: '10.0.0.1' }]],
     ['SVC_REGIONS[0].aws is required with "provider":"aws"', [{ ...onAws, aws: undefined }]],
     ['SVC_REGIONS[1].aws belongs to "provider":"aws"', [local, { ...onHetzner, aws }]],
