@@ -1,6 +1,7 @@
 /** The message of a stack that is ready: its addresses, and commands to paste that start a relay. */
 import { findProgram } from '../platform/find-program.ts'
 import { engineInstallCommand, type RelayEngineSetting } from '../platform/relay-engines.ts'
+import { keepsSecureCookies, noSecureCookies } from '../platform/secure-cookies.ts'
 import type { DemoAccount } from './demo-account.ts'
 
 export interface ReadyStack {
@@ -84,6 +85,7 @@ export function formatReadyMessage(stack: ReadyStack): string {
     lines.push('', '  Stop the relay:', '', stop)
     lines.push('', `  See all of it in another terminal:  ${npmCommand(stack, 'demo')}`)
   }
+  if (!keepsSecureCookies(stack.site)) lines.push('', `  ! ${noSecureCookies(stack.site)}`)
   if (stack.videoObstacle !== undefined) lines.push('', `  ! ${stack.videoObstacle}`)
   lines.push('', '  Connect encoders and players:  docs/relays.md')
   lines.push('', `  Give an account a paid plan:  ${npmCommand(stack, 'grant -- EMAIL')}`)

@@ -20,6 +20,7 @@ import { renderConsole } from './operator/console-document.tsx'
 import { isConsolePath, openOperatorPage } from './operator-access.ts'
 import type { PageResult, PageRoute } from './page.ts'
 import { forwardingPage, type ProblemKind, problemPage } from './pages/problem.tsx'
+import { cookiesRefusedPage, isOtherAddress, otherAddressPage } from './pages/site-address.tsx'
 import { pages } from './pages.ts'
 import { isRecentlyRenewed, redirectToRenewal, renewalPath, renewSignIn } from './renewal.ts'
 import { InvalidFormEncodingError } from './request-body.ts'
@@ -60,7 +61,10 @@ export function createApp(site: Site): Koa {
     ctx.set('Cache-Control', 'no-store')
     ctx.body = { status: site.isDraining() ? 'draining' : 'ready' }
   })
-  router.register(renewalPath, ['GET', 'POST'], (ctx) => renewSignIn(ctx, site))
+  router.register(renewalPath, ['GET', 'POST'], async (ctx) => {
+    const retryPath = await renewSignIn(ctx, site)
+    if (retryPath !== undefined) sendResult(ctx, site, cookiesRefusedPage(placeOf(ctx, site), retryPath))
+  })
   addReferenceRoutes(router, site.config.apiUrl)
   for (const page of pages) mountPage(router, page, site)
   app.use(router.routes())
@@ -105,9 +109,14 @@ function refuseCrossOriginWrites(site: Site): Middleware {
   return (ctx, next) => {
     if (!isCrossOriginWrite(ctx, origin)) return next()
     if (isApiPath(ctx)) return sendJsonError(ctx, [403, 'forbidden', 'Cross-origin requests are not allowed.'])
-    return sendResult(ctx, site, problemPage('forbidden'))
+    // Browsers send no Fetch Metadata to http: addresses, so a page of this site at another address is known by its host.
+    const place = placeOf(ctx, site)
+    const isOwnPage = isOtherAddress(place) && ctx.get('origin') === `${ctx.protocol}://${place.host}`
+    return sendResult(ctx, site, isOwnPage ? otherAddressPage(place) : problemPage('forbidden'))
   }
 }
+
+const placeOf = (ctx: Context, { config }: Site) => ({ origin: new URL(config.siteUrl).origin, host: ctx.host })
 
 /** Whether a script reads the reply, and not a person. */
 const isApiPath = (ctx: Context): boolean => ctx.path.startsWith('/api/') && ctx.path !== renewalPath

@@ -5,7 +5,7 @@ import { type Api, ApiUnavailableError, type Visitor } from './api.ts'
 import { createPageClient } from './api-client.ts'
 import { type Cookie, readCookie } from './cookies.ts'
 
-const operatorCookieName = 'svc_operator'
+export const operatorCookieName = 'svc_operator'
 /** Browsers send the cookie to the pages of the console only. */
 const path = '/operator'
 

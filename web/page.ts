@@ -14,6 +14,8 @@ export interface Visit {
   readonly form: URLSearchParams
   /** Scheme, host and port of this site in a browser. */
   readonly origin: string
+  /** Host and port that the browser asked for, which may be others. */
+  readonly host: string
   /** What pages show of the configuration, such as prices. */
   readonly config: Pick<SiteConfig, 'brandName' | 'prices' | 'supportEmail'>
   readonly visitor: Visitor

@@ -10,6 +10,7 @@ import {
   readCookie,
   readRefreshToken,
   refreshPath,
+  sessionCookie,
   setCookies,
   signInCookies,
   signOutCookies,
@@ -20,7 +21,10 @@ import { visitorOf } from './visit.ts'
 
 export const renewalPath = `${refreshPath}/return`
 
-/** Holds a hash of the access token that the last renewal ended with. Prevents redirect loops; worthless to an attacker. */
+/**
+ * Holds a hash of the access token that the last renewal ended with. Prevents redirect loops; worthless to an attacker. Lax, so that
+ * it is also sent after a link of another site by browsers without Fetch Metadata, which send no Strict cookies then.
+ */
 const renewedCookie = 'svc_renewed'
 /** Longer than the redirect takes, much shorter than an access token lives. */
 const renewedSeconds = 10
@@ -36,18 +40,33 @@ export const isRecentlyRenewed = (ctx: Context): boolean =>
 /**
  * Exchanges the refresh token and redirects to the page in `to`. Without a refresh token the cookies stay unchanged: after a
  * cross-site navigation the browser does not send it. Rejects with `ApiUnavailableError`.
+ *
+ * A browser that keeps no cookies would be sent back and forth for ever. One that sent none comes here a second time, before it
+ * goes on to the page.
+ * @returns where to try again, when the browser keeps no cookies.
  */
 export async function renewSignIn(
   ctx: Context,
   { tokenRefresher }: { readonly tokenRefresher: TokenRefresher },
-): Promise<void> {
+): Promise<string | undefined> {
   const refreshToken = readRefreshToken(ctx)
+  const query = new URLSearchParams(ctx.search)
+  const to = localPath(query.get('to'), '/')
+  const cookies = ctx.get('cookie')
+  const hasCookies = [sessionCookie, renewedCookie].some((name) => readCookie(cookies, name) !== undefined)
+  if (!refreshToken && !hasCookies) {
+    if (query.has('checked')) return to
+    setCookies(ctx, [renewedMarker(undefined)])
+    redirect(ctx, `${renewalPath}?to=${encodeURIComponent(to)}&checked=1`)
+    return undefined
+  }
   if (refreshToken) {
     const tokens = await tokenRefresher.refresh(refreshToken, visitorOf(ctx))
     setCookies(ctx, tokens ? signInCookies(tokens) : signOutCookies)
     setCookies(ctx, [renewedMarker(tokens?.cp_access_jwt)])
   } else setCookies(ctx, [renewedMarker(readAccessToken(ctx))])
-  redirect(ctx, localPath(new URLSearchParams(ctx.search).get('to'), '/'))
+  redirect(ctx, to)
+  return undefined
 }
 
 function redirect(ctx: Context, location: string): void {
@@ -61,7 +80,7 @@ const renewedMarker = (accessToken: string | undefined): Cookie => ({
   value: hashOf(accessToken),
   path: '/',
   maxAgeSeconds: renewedSeconds,
-  sameSite: 'Strict',
+  sameSite: 'Lax',
 })
 
 const hashOf = (accessToken = ''): string => createHash('sha256').update(accessToken).digest('base64url').slice(0, 16)

@@ -40,6 +40,7 @@ export async function createVisit(ctx: Context, { api, config }: Deps): Promise<
     query: new URLSearchParams(ctx.search),
     form,
     origin: new URL(config.siteUrl).origin,
+    host: ctx.host,
     config,
     visitor,
     isSignedIn: bearer !== undefined,

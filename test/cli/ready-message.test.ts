@@ -69,3 +69,16 @@ test('nothing has to be installed where the engine is found, and where it runs e
 test('relays that are configured without an engine are named as such', async () => {
   expect(findVideoObstacle('none', [await folderWithEngine()], 'linux')).toContain('SVC_RELAY_ENGINE is none')
 })
+
+test('an http: address on another machine is warned of, since nobody can sign in there', () => {
+  const of = (site: string) => formatReadyMessage({ ...stack, site })
+  for (const site of ['http://192.168.1.5:8081', 'http://relay.example.com'])
+    expect(of(site)).toContain(`! Nobody can sign in at ${site}: browsers keep the cookies of sign-ins at https:`)
+  for (const site of [
+    'http://localhost:8081',
+    'http://127.0.0.1:8081',
+    'http://[::1]:8081',
+    'https://relay.example.com',
+  ])
+    expect(of(site)).not.toContain('Nobody can sign in')
+})

@@ -46,6 +46,9 @@ export interface Visitor {
   readonly faults: readonly string[]
 }
 
+/** A name of this machine at which Chromium keeps no Secure cookies without TLS. */
+export const otherHost = 'elsewhere.test'
+
 let launched: Promise<Browser> | undefined
 
 /** One browser for all tests of a file, closed after them. */
@@ -58,6 +61,7 @@ async function launch(): Promise<Browser> {
   const executablePath = findChromium()
   if (!executablePath) throw new Error('Chromium is not installed: `npm run test:system` prints how to install it')
   const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking']
+  args.push(`--host-resolver-rules=MAP ${otherHost} 127.0.0.1`)
   const started = await chromium.launch({ executablePath, args })
   atEnd(() => started.close())
   return started

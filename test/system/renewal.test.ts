@@ -77,8 +77,13 @@ test('the refresh token is sent to its own path only, and scripts cannot read ei
   await page.reload()
   expect(sent).toEqual([`${refreshPath}/return`])
   expect(await page.evaluate('document.cookie')).toBe('')
-  for (const { httpOnly, secure, sameSite, domain } of await context.cookies(at(refreshPath)))
-    expect([httpOnly, secure, sameSite, domain]).toEqual([true, true, 'Strict', 'localhost'])
+  for (const { name, httpOnly, secure, sameSite, domain } of await context.cookies(at(refreshPath)))
+    expect([httpOnly, secure, sameSite, domain]).toEqual([
+      true,
+      true,
+      name === 'svc_renewed' ? 'Lax' : 'Strict',
+      'localhost',
+    ])
 })
 
 test('a link on another site opens the page as the signed-in user', async () => {

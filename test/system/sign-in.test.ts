@@ -10,6 +10,7 @@ import {
   type Device,
   devices,
   expectUsable,
+  otherHost,
   signIn,
   stopClock,
   submitButton,
@@ -293,4 +294,19 @@ test.for(Object.keys(pages))('the page %s is accessible and fits small phones', 
   const phone = await visitor({ device: 'phone' })
   await pages[name]?.(phone)
   await expectUsable(phone, name)
+})
+
+test('Chromium keeps no cookies at an http: address of another machine, and the pages there name the right one', async () => {
+  const { page } = await visitor()
+  const elsewhere = new URL(site.url)
+  elsewhere.hostname = otherHost
+  await page.goto(new URL('/account', elsewhere).href)
+  await waitForPage(page, 'cookies-refused')
+  expect(await page.locator('[data-advice="address"] a').getAttribute('href')).toBe(at('/account'))
+  await page.goto(new URL('/login', elsewhere).href)
+  await signIn(page, { email: 'somebody@example.com', password })
+  await waitForPage(page, 'other-address')
+  await page.locator('[data-advice="address"] a').click()
+  await waitForPage(page, 'landing')
+  expect(new URL(page.url()).origin).toBe(new URL(site.url).origin)
 })

@@ -2,12 +2,13 @@
 import { operatorCredentials } from '../../client/client.ts'
 import type { Reply } from '../../client/reply.ts'
 import { consolePath, consoleTarget, operatorSignInPath } from '../operator-access.ts'
-import { endedOperatorCookie, operatorCookie } from '../operator-session.ts'
+import { endedOperatorCookie, operatorCookie, operatorCookieName } from '../operator-session.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { PasswordField } from '../pages/fields.tsx'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { problemPage } from '../pages/problem.tsx'
 import { problemOf } from '../pages/refusal-text.ts'
+import { cookiesRefusedPage } from '../pages/site-address.tsx'
 
 type SignedIn = Reply<'post', '/admin/sign-in', 201>
 
@@ -19,9 +20,10 @@ export const show: PageRoute = {
   handle: async (visit) => {
     // Without a configured operator password the API has no routes for operators, and the console does not exist.
     const { response } = await visit.anonymousApi.GET('/api/v1/admin/jobs')
-    return response.status === 404
-      ? problemPage('not_found')
-      : signInPage({ next: consoleTarget(visit.query.get('next')) })
+    if (response.status === 404) return problemPage('not_found')
+    const next = consoleTarget(visit.query.get('next'))
+    if (!visit.query.has('signed_in')) return signInPage({ next })
+    return visit.cookie(operatorCookieName) ? { redirectTo: next } : cookiesRefusedPage(visit, signInPathWith(next))
   },
 }
 
@@ -35,11 +37,14 @@ export const submit: PageRoute = {
     const result = await requestToken(visit)
     const { status } = result.response
     if (status === 404) return problemPage('not_found')
-    if (result.data) return { redirectTo: next, cookies: [cookieOf(result.data)] }
+    // Comes back first: a browser that keeps no cookies would ask for the password again and again.
+    if (result.data) return { redirectTo: `${signInPathWith(next)}&signed_in=1`, cookies: [cookieOf(result.data)] }
     const problem = problemOf(result, { invalid_operator: 'The operator password is incorrect.' })
     return signInPage({ next, problem: { field: 'password', ...problem }, status })
   },
 }
+
+const signInPathWith = (next: string): string => `${operatorSignInPath}?next=${encodeURIComponent(next)}`
 
 const requestToken = ({ form, anonymousApi }: Visit) =>
   anonymousApi.POST('/api/v1/admin/sign-in', { body: {}, headers: operatorCredentials(form.get('password') ?? '') })

@@ -64,11 +64,11 @@ export const callback: PageRoute = {
     const provider = parseProvider(params.provider)
     if (!provider) return problemPage('not_found')
     const request = readAuthorizationRequest(visit)
-    if (request?.provider !== provider || hasRepeatedParameter(query)) return expiredPage
+    if (request?.provider !== provider || hasRepeatedParameter(query)) return expiredPage(visit.origin)
     // Ignores a code beside an error.
     if (query.has('error')) return cancelledPage(query.get('error') === 'access_denied', request)
     const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
-    if (!code || !state) return expiredPage
+    if (!code || !state) return expiredPage(visit.origin)
     const body = { code, state, binding: request.binding, ...(iss ? { iss } : {}) }
     const options = { params: { path: { provider } }, body }
     const result = await anonymousApi.POST('/api/v1/auth/oauth/{provider}/callback', options)
@@ -148,16 +148,17 @@ function cancelledPage(isDenied: boolean, { provider, intent, next }: Authorizat
   })
 }
 
-const expiredPage = outcomePage({
-  name: 'oauth-expired',
-  title: 'This request has expired',
-  status: 400,
-  problem: {
-    code: 'authorization_request_expired',
-    text: 'It was started more than 10 minutes ago or in another browser. Nothing was changed.',
-  },
-  link: { href: '/', text: 'Start again' },
-})
+const expiredPage = (origin: string) =>
+  outcomePage({
+    name: 'oauth-expired',
+    title: 'This request has expired',
+    status: 400,
+    problem: {
+      code: 'authorization_request_expired',
+      text: `It was started more than 10 minutes ago, in another browser or at another address than ${origin}, or your browser keeps no cookies of this site. Nothing was changed.`,
+    },
+    link: { href: '/', text: 'Start again' },
+  })
 
 interface Outcome {
   readonly name: string

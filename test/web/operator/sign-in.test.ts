@@ -49,7 +49,7 @@ test.each(['https://evil.example/', '//evil.example/', '/relays', '/operator-els
   async (next) => {
     const browser = site.browser()
     const reply = await browser.request('POST', '/operator/sign-in', { body: { password: operatorPassword, next } })
-    expect(reply.headers.get('location')).toBe('/operator')
+    expect(reply.headers.get('location')).toBe('/operator/sign-in?next=%2Foperator&signed_in=1')
   },
 )
 
