@@ -3,21 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { billingEvent, sandboxSender } from '../support/billing.ts'
 import { createAccountWithId } from '../support/operator-console.ts'
-import { operatorPassword } from '../support/relays.ts'
-import { expectUsable, type Visitor, visitor, waitForNotice, waitForPage } from './browser.ts'
-import { type Look, startDashboard } from './streamers.ts'
+import { expectUsable, type Visitor, waitForNotice, waitForPage } from './browser.ts'
+import { startDashboard } from './streamers.ts'
 
-const { api, url, readyRelay, report } = await startDashboard()
-
-/** An operator on this page of the console. */
-async function newOperator(path: string, look?: Look): Promise<Visitor> {
-  const one = await visitor(look)
-  await one.page.goto(`${url}${path}`)
-  await one.page.locator('input[name="password"]').fill(operatorPassword)
-  await one.page.locator('form[action="/operator/sign-in"] button[type="submit"]').click()
-  await one.page.waitForURL(`${url}${path}`)
-  return one
-}
+const { api, url, operator: newOperator, readyRelay, report } = await startDashboard()
 
 async function act({ page }: Visitor, name: string, reason: string): Promise<void> {
   const form = page.locator(`[data-act$="/${name}"]`)

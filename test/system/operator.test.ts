@@ -4,22 +4,11 @@ import { eventually, operatorPassword } from '../support/relays.ts'
 import { expectUsable, type Visitor, visitor, waitForNotice, waitForPage } from './browser.ts'
 import { startDashboard } from './streamers.ts'
 
-const { api, url, readyRelay } = await startDashboard()
-
-type Look = Parameters<typeof visitor>[0]
+const { api, url, operator: newOperator, readyRelay } = await startDashboard()
 
 async function enterPassword({ page }: Visitor, password: string): Promise<void> {
   await page.locator('input[name="password"]').fill(password)
   await page.locator('form[action="/operator/sign-in"] button[type="submit"]').click()
-}
-
-/** An operator on this page of the console. */
-async function newOperator(path: string, look?: Look): Promise<Visitor> {
-  const one = await visitor(look)
-  await one.page.goto(`${url}${path}`)
-  await enterPassword(one, operatorPassword)
-  await one.page.waitForURL(`${url}${path}`)
-  return one
 }
 
 test('a wrong password is refused, and the right one opens the console with a cookie that scripts cannot read', async () => {

@@ -1,9 +1,9 @@
 /** The service with simulated relays and the site, and streamers who use it in Chromium. */
 import type { Page } from 'playwright-core'
 import { startFakeRelayService } from '../support/fake-relays.ts'
-import { eventually, type RelayUser, type TestService } from '../support/relays.ts'
+import { eventually, operatorPassword, type RelayUser, type TestService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
-import { signIn, type Visitor, visitor } from './browser.ts'
+import { signIn, submitButton, type Visitor, visitor } from './browser.ts'
 
 export interface Streamer extends Visitor {
   readonly user: RelayUser
@@ -20,6 +20,8 @@ export interface Dashboard {
   report(user: RelayUser, stats?: object): Promise<void>
   /** Sends a health report of this relay. */
   reportOf(sessionId: string, stats?: object): Promise<void>
+  /** An operator on this page of the console. */
+  operator(path: string, look?: Look): Promise<Visitor>
   /** A new account on the relays page with an active relay, and the relay's stream token. */
   readyRelay(look?: Look): Promise<Streamer & { readonly token: string }>
 }
@@ -73,7 +75,17 @@ export async function startDashboard(variables: Readonly<Record<string, string>>
     return { ...person, token: connect?.srt_url.split('/').at(-1) ?? '' }
   }
 
-  return { api, url, streamer, report, reportOf, readyRelay }
+  const operator: Dashboard['operator'] = async (path, look) => {
+    const one = await visitor(look)
+    const { page } = one
+    await page.goto(`${url}${path}`)
+    await page.locator('input[name="password"]').fill(operatorPassword)
+    await submitButton(page, '/operator/sign-in').click()
+    await page.waitForURL(`${url}${path}`)
+    return one
+  }
+
+  return { api, url, operator, streamer, report, reportOf, readyRelay }
 }
 
 export const state = (page: Page) => page.locator('[data-relay-state]').getAttribute('data-relay-state')

@@ -6,7 +6,8 @@ import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { DateTime } from '../time-text.tsx'
 import { readFilter } from './filter-form.tsx'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { UserLink } from './identifier.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 
 type Page = Reply<'get', '/admin/audit'>
 type Entry = Page['entries'][number]
@@ -52,11 +53,14 @@ const AuditPage = ({ filter, found, problem }: AuditPageProps) => (
     </div>
     <ProblemMessage problem={problem} />
     <FilterForm filter={filter} />
-    <ScrollingTable label="Audit entries" headings={headings} empty="No entries.">
-      {found.entries.map((entry) => (
-        <EntryRow key={entry.id} entry={entry} />
-      ))}
-    </ScrollingTable>
+    <ScrollingTable
+      label="Audit entries"
+      columns={columns}
+      empty="No entries."
+      rows={found.entries}
+      keyOf={({ id }) => id}
+      dataOf={(entry) => ({ 'data-action': entry.action, 'data-initiator': entry.actor })}
+    />
     {found.next_cursor === null ? null : (
       <p>
         <a class="button second" rel="next" href={pathOf({ ...filter, cursor: found.next_cursor })}>
@@ -66,8 +70,6 @@ const AuditPage = ({ filter, found, problem }: AuditPageProps) => (
     )}
   </>
 )
-
-const headings = ['Time', 'Initiator', 'Action', 'Account', 'Address', 'Details']
 
 const pathOf = (parts: Readonly<Record<string, string>>): string => {
   const query = new URLSearchParams(Object.entries(parts).filter(([, value]) => value !== ''))
@@ -100,25 +102,6 @@ const FilterForm = ({ filter }: { readonly filter: Filter }) => (
   </form>
 )
 
-const EntryRow = ({ entry }: { readonly entry: Entry }) => (
-  <tr data-action={entry.action} data-initiator={entry.actor}>
-    <td>
-      <DateTime at={entry.at} />
-    </td>
-    <td>{entry.actor}</td>
-    <td>
-      <a href={pathOf({ action: entry.action })}>{entry.action}</a>
-    </td>
-    <td>
-      {entry.user_id === null ? '–' : <a href={`/operator/users/${entry.user_id}`}>{entry.user_id.slice(0, 8)}</a>}
-    </td>
-    <td>{entry.ip ?? '–'}</td>
-    <td class="details">
-      <Details detail={entry.detail} />
-    </td>
-  </tr>
-)
-
 const Details = ({ detail }: Pick<Entry, 'detail'>) => {
   const { reason, ...others } = detail
   return (
@@ -130,3 +113,12 @@ const Details = ({ detail }: Pick<Entry, 'detail'>) => {
     </>
   )
 }
+
+const columns: readonly Column<Entry>[] = [
+  { heading: 'Time', cell: ({ at }) => <DateTime at={at} /> },
+  { heading: 'Initiator', cell: ({ actor }) => actor },
+  { heading: 'Action', cell: ({ action }) => <a href={pathOf({ action })}>{action}</a> },
+  { heading: 'Account', cell: (entry) => (entry.user_id === null ? '–' : <UserLink id={entry.user_id} />) },
+  { heading: 'Address', cell: ({ ip }) => ip ?? '–' },
+  { heading: 'Details', class: 'details', cell: ({ detail }) => <Details detail={detail} /> },
+]

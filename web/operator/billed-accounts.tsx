@@ -6,7 +6,7 @@ import { type Filter, Pager, readFilter } from './filter-form.tsx'
 import { UserLink } from './identifier.tsx'
 import type { BilledAccountPage } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 
 const path = '/operator/billing/accounts'
 
@@ -56,20 +56,21 @@ const AccountsPage = ({ billed, filter, found, problem }: AccountsPageProps) => 
     <BillingTabs current={billed} />
     <ProblemMessage problem={problem} />
     {problem ? null : (
-      <ScrollingTable label={titles[billed]} headings={headings} empty="None.">
-        {(found.accounts ?? []).map((account) => (
-          <tr key={account.user_id} data-account={account.user_id}>
-            <th scope="row">
-              <UserLink id={account.user_id} />
-            </th>
-            <td class="number">{account.addons_without_plan}</td>
-            <td class="number">{account.billed_plans}</td>
-          </tr>
-        ))}
-      </ScrollingTable>
+      <ScrollingTable
+        label={titles[billed]}
+        columns={columns}
+        empty="None."
+        rows={found.accounts ?? []}
+        keyOf={(account) => account.user_id}
+        dataOf={(account) => ({ 'data-account': account.user_id })}
+      />
     )}
     <Pager path={path} filter={filter} nextCursor={found.next_cursor} />
   </>
 )
 
-const headings = ['Account', 'Add-ons without a plan', 'Plans billed']
+const columns: readonly Column<BilledAccountPage['accounts'][number]>[] = [
+  { heading: 'Account', cell: (account) => <UserLink id={account.user_id} /> },
+  { heading: 'Add-ons without a plan', class: 'number', cell: (account) => account.addons_without_plan },
+  { heading: 'Plans billed', class: 'number', cell: (account) => account.billed_plans },
+]

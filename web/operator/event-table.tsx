@@ -2,10 +2,19 @@
 import { TimeAgo } from '../time-text.tsx'
 import { EventLink, UserLink } from './identifier.tsx'
 import type { BillingEvent } from './operator-replies.ts'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 import { EventStatus } from './state-badges.tsx'
 
-const headings = ['Event', 'Status', 'Provider', 'Type', 'Action', 'Account', 'Received', 'Error']
+const columns: readonly Column<BillingEvent>[] = [
+  { heading: 'Event', cell: ({ id }) => <EventLink id={id} /> },
+  { heading: 'Status', cell: ({ status }) => <EventStatus status={status} /> },
+  { heading: 'Provider', cell: ({ provider }) => provider },
+  { heading: 'Type', cell: ({ type }) => type },
+  { heading: 'Action', cell: ({ action }) => action ?? '–' },
+  { heading: 'Account', cell: (event) => <UserLink id={event.user_id} /> },
+  { heading: 'Received', cell: (event) => <TimeAgo at={event.received_at} /> },
+  { heading: 'Error', class: 'sentence', cell: ({ error }) => error ?? '–' },
+]
 
 interface EventTableProps {
   readonly events: readonly BillingEvent[]
@@ -14,26 +23,12 @@ interface EventTableProps {
 }
 
 export const EventTable = ({ events, label, empty }: EventTableProps) => (
-  <ScrollingTable label={label} headings={headings} empty={empty}>
-    {events.map((event) => (
-      <tr key={event.id} data-event={event.id} data-status={event.status}>
-        <th scope="row">
-          <EventLink id={event.id} />
-        </th>
-        <td>
-          <EventStatus status={event.status} />
-        </td>
-        <td>{event.provider}</td>
-        <td>{event.type}</td>
-        <td>{event.action ?? '–'}</td>
-        <td>
-          <UserLink id={event.user_id} />
-        </td>
-        <td>
-          <TimeAgo at={event.received_at} />
-        </td>
-        <td class="sentence">{event.error ?? '–'}</td>
-      </tr>
-    ))}
-  </ScrollingTable>
+  <ScrollingTable
+    label={label}
+    columns={columns}
+    empty={empty}
+    rows={events}
+    keyOf={({ id }) => id}
+    dataOf={({ id, status }) => ({ 'data-event': id, 'data-status': status })}
+  />
 )

@@ -6,7 +6,7 @@ import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from '
 import { Identifier, SessionLink } from './identifier.tsx'
 import type { Instance, InstancePage, Region } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 import { regionOptions } from './sessions.tsx'
 import { InstanceUse, instanceUse } from './state-badges.tsx'
 
@@ -77,29 +77,19 @@ const InstancesPage = ({ filter, found, regions, problem }: InstancesPageProps) 
     </FilterForm>
     <div class="stack" data-refreshes="instances">
       {problem ? null : (
-        <ScrollingTable label="Instances" headings={headings} empty="No instance matches this filter.">
-          {(found.instances ?? []).map((instance) => (
-            <InstanceRow key={instance.instance_id} instance={instance} />
-          ))}
-        </ScrollingTable>
+        <ScrollingTable
+          label="Instances"
+          columns={columns}
+          empty="No instance matches this filter."
+          rows={found.instances ?? []}
+          keyOf={(instance) => instance.instance_id}
+          dataOf={(instance) => ({ 'data-instance': instance.instance_id, 'data-use': instanceUse(instance) })}
+        />
       )}
       <Pager path={path} filter={filter} nextCursor={found.next_cursor} />
     </div>
   </>
 )
-
-const headings = [
-  'Instance',
-  'Use',
-  'Region',
-  'Provider',
-  'Zone',
-  'Session',
-  'Age',
-  'Unowned for',
-  'Last report',
-  'Image',
-]
 
 const RegionTile = ({ region }: { readonly region: Region }) => (
   <li class="tile" data-region={region.region}>
@@ -112,32 +102,6 @@ const RegionTile = ({ region }: { readonly region: Region }) => (
   </li>
 )
 
-const InstanceRow = ({ instance }: { readonly instance: Instance }) => (
-  <tr data-instance={instance.instance_id} data-use={instanceUse(instance)}>
-    <th scope="row">
-      <Identifier value={instance.instance_id} />
-      {instance.provider_id === null || instance.provider_id === instance.instance_id ? null : (
-        <Identifier value={instance.provider_id} />
-      )}
-    </th>
-    <td>
-      <InstanceUse instance={instance} />
-    </td>
-    <td>{instance.region}</td>
-    <td>{instance.provider ?? '–'}</td>
-    <td>{instance.zone}</td>
-    <td>
-      <SessionLink id={instance.session_id} />
-    </td>
-    <td>{ageText(instance)}</td>
-    <td>
-      {instance.unowned_since === null || instance.gone_at !== null ? '–' : durationSince(instance.unowned_since)}
-    </td>
-    <td>{instance.last_report_at === null ? '–' : <TimeAgo at={instance.last_report_at} />}</td>
-    <td>{instance.image ?? '–'}</td>
-  </tr>
-)
-
 const durationSince = (at: string): string => formatDuration((Date.now() - Date.parse(at)) / 1000)
 
 /** How long it has existed, or did exist. */
@@ -145,3 +109,30 @@ function ageText({ created_at: created, gone_at: gone }: Instance): string {
   if (gone === null) return durationSince(created)
   return `${formatDuration((Date.parse(gone) - Date.parse(created)) / 1000)}, gone ${formatAge(new Date(gone), new Date())}`
 }
+
+const unownedText = ({ unowned_since: since, gone_at: gone }: Instance): string =>
+  since === null || gone !== null ? '–' : durationSince(since)
+
+const columns: readonly Column<Instance>[] = [
+  {
+    heading: 'Instance',
+    cell: ({ instance_id: id, provider_id: providerId }) => (
+      <>
+        <Identifier value={id} />
+        {providerId === null || providerId === id ? null : <Identifier value={providerId} />}
+      </>
+    ),
+  },
+  { heading: 'Use', cell: (instance) => <InstanceUse instance={instance} /> },
+  { heading: 'Region', cell: ({ region }) => region },
+  { heading: 'Provider', cell: ({ provider }) => provider ?? '–' },
+  { heading: 'Zone', cell: ({ zone }) => zone },
+  { heading: 'Session', cell: (instance) => <SessionLink id={instance.session_id} /> },
+  { heading: 'Age', cell: ageText },
+  { heading: 'Unowned for', cell: unownedText },
+  {
+    heading: 'Last report',
+    cell: (instance) => (instance.last_report_at === null ? '–' : <TimeAgo at={instance.last_report_at} />),
+  },
+  { heading: 'Image', cell: ({ image }) => image ?? '–' },
+]

@@ -3,7 +3,7 @@ import { expectSuccess } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
 import type { PageRoute } from '../page.ts'
 import { formatDuration, TimeAgo } from '../time-text.tsx'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 
 type Job = Reply<'get', '/admin/jobs'>['jobs'][number]
 
@@ -17,8 +17,6 @@ export const show: PageRoute = {
   },
 }
 
-const headings = ['Job', 'Result', 'Last run', 'Duration', 'Runs', 'Failed', 'Next run']
-
 const JobsPage = ({ jobs }: { readonly jobs: readonly Job[] }) => (
   <>
     <div class="page-head">
@@ -26,35 +24,16 @@ const JobsPage = ({ jobs }: { readonly jobs: readonly Job[] }) => (
       <p class="lead">Work in the background that any worker does, one at a time.</p>
     </div>
     <div data-refreshes="jobs">
-      <ScrollingTable label="Jobs" headings={headings} empty="No worker has run yet.">
-        {jobs.map((job) => (
-          <JobRow key={job.name} job={job} />
-        ))}
-      </ScrollingTable>
+      <ScrollingTable
+        label="Jobs"
+        columns={columns}
+        empty="No worker has run yet."
+        rows={jobs}
+        keyOf={({ name }) => name}
+        dataOf={(job) => ({ 'data-job': job.name, 'data-result': resultOf(job) })}
+      />
     </div>
   </>
-)
-
-const JobRow = ({ job }: { readonly job: Job }) => (
-  <tr data-job={job.name} data-result={resultOf(job)}>
-    <th scope="row">
-      <code>{job.name}</code>
-    </th>
-    <td>
-      <Result job={job} />
-    </td>
-    <td>{job.last_started_at ? <TimeAgo at={job.last_started_at} /> : 'never'}</td>
-    <td class="number">
-      {job.last_duration_seconds === null
-        ? '–'
-        : job.last_duration_seconds < 1
-          ? `${Math.round(job.last_duration_seconds * 1000)} ms`
-          : formatDuration(job.last_duration_seconds)}
-    </td>
-    <td class="number">{job.runs}</td>
-    <td class="number">{job.failures}</td>
-    <td>{nextRunText(job)}</td>
-  </tr>
 )
 
 const resultOf = (job: Job): 'never' | 'failed' | 'succeeded' =>
@@ -76,3 +55,18 @@ function nextRunText(job: Job): string {
   const seconds = (Date.parse(job.due_at) - Date.now()) / 1000
   return seconds <= 0 ? `due for ${formatDuration(-seconds)}` : `in ${formatDuration(seconds)}`
 }
+
+function durationText({ last_duration_seconds: seconds }: Job): string {
+  if (seconds === null) return '–'
+  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : formatDuration(seconds)
+}
+
+const columns: readonly Column<Job>[] = [
+  { heading: 'Job', cell: ({ name }) => <code>{name}</code> },
+  { heading: 'Result', cell: (job) => <Result job={job} /> },
+  { heading: 'Last run', cell: (job) => (job.last_started_at ? <TimeAgo at={job.last_started_at} /> : 'never') },
+  { heading: 'Duration', class: 'number', cell: durationText },
+  { heading: 'Runs', class: 'number', cell: ({ runs }) => runs },
+  { heading: 'Failed', class: 'number', cell: ({ failures }) => failures },
+  { heading: 'Next run', cell: nextRunText },
+]

@@ -2,12 +2,23 @@
 
 import { formatBitrate } from '../stream-text.ts'
 import { TimeAgo } from '../time-text.tsx'
-import { IdentifierLink, InstanceLink, UserLink } from './identifier.tsx'
+import { InstanceLink, SessionLink, UserLink } from './identifier.tsx'
 import type { OperatorSession } from './operator-replies.ts'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 import { SessionState } from './state-badges.tsx'
 
-const headings = ['Session', 'State', 'Reason', 'Relay', 'Region', 'Video', 'Account', 'Instance', 'Started', 'Ended']
+const columns: readonly Column<OperatorSession>[] = [
+  { heading: 'Session', cell: (session) => <SessionLink id={session.session_id} /> },
+  { heading: 'State', cell: ({ state }) => <SessionState state={state} /> },
+  { heading: 'Reason', cell: ({ reason }) => reason },
+  { heading: 'Relay', cell: (session) => session.connection_id },
+  { heading: 'Region', cell: ({ region }) => region },
+  { heading: 'Video', cell: (session) => videoText(session) },
+  { heading: 'Account', cell: (session) => <UserLink id={session.user_id} /> },
+  { heading: 'Instance', cell: (session) => <InstanceLink id={session.instance_id} /> },
+  { heading: 'Started', cell: (session) => <TimeAgo at={session.created_at} /> },
+  { heading: 'Ended', cell: (session) => (session.stopped_at === null ? '–' : <TimeAgo at={session.stopped_at} />) },
+]
 
 interface SessionTableProps {
   readonly sessions: readonly OperatorSession[]
@@ -16,36 +27,14 @@ interface SessionTableProps {
 }
 
 export const SessionTable = ({ sessions, label, empty }: SessionTableProps) => (
-  <ScrollingTable label={label} headings={headings} empty={empty}>
-    {sessions.map((session) => (
-      <SessionRow key={session.session_id} session={session} />
-    ))}
-  </ScrollingTable>
-)
-
-const SessionRow = ({ session }: { readonly session: OperatorSession }) => (
-  <tr data-session={session.session_id} data-state={session.state}>
-    <th scope="row">
-      <IdentifierLink href={`/operator/sessions/${session.session_id}`} value={session.session_id} />
-    </th>
-    <td>
-      <SessionState state={session.state} />
-    </td>
-    <td>{session.reason}</td>
-    <td>{session.connection_id}</td>
-    <td>{session.region}</td>
-    <td>{videoText(session)}</td>
-    <td>
-      <UserLink id={session.user_id} />
-    </td>
-    <td>
-      <InstanceLink id={session.instance_id} />
-    </td>
-    <td>
-      <TimeAgo at={session.created_at} />
-    </td>
-    <td>{session.stopped_at === null ? '–' : <TimeAgo at={session.stopped_at} />}</td>
-  </tr>
+  <ScrollingTable
+    label={label}
+    columns={columns}
+    empty={empty}
+    rows={sessions}
+    keyOf={(session) => session.session_id}
+    dataOf={(session) => ({ 'data-session': session.session_id, 'data-state': session.state })}
+  />
 )
 
 function videoText({ ingest }: OperatorSession): string {

@@ -2,7 +2,7 @@
 import { DateTime } from '../time-text.tsx'
 import { EventTable } from './event-table.tsx'
 import type { AuditPage, BillingEvent, SessionPage } from './operator-replies.ts'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 import { SessionTable } from './session-table.tsx'
 
 /** Of each list; the rest is on the list's own page. */
@@ -48,24 +48,29 @@ interface RecentAuditProps {
 export const RecentAudit = ({ userId, entries }: RecentAuditProps) => (
   <>
     <ListHead title="Audit" href={`/operator/audit?user_id=${userId}`} isMore={entries.length > shownMax} />
-    <ScrollingTable label="Audit entries of the account" headings={auditHeadings} empty="No entries.">
-      {entries.slice(0, shownMax).map((entry) => (
-        <tr key={entry.id} data-action={entry.action}>
-          <td>
-            <DateTime at={entry.at} />
-          </td>
-          <td>{entry.actor}</td>
-          <td>{entry.action}</td>
-          <td>{entry.client ?? '–'}</td>
-          <td>{entry.ip ?? '–'}</td>
-          <td class="sentence">{typeof entry.detail.reason === 'string' ? entry.detail.reason : '–'}</td>
-        </tr>
-      ))}
-    </ScrollingTable>
+    <ScrollingTable
+      label="Audit entries of the account"
+      columns={auditColumns}
+      empty="No entries."
+      rows={entries.slice(0, shownMax)}
+      keyOf={({ id }) => id}
+      dataOf={({ action }) => ({ 'data-action': action })}
+    />
   </>
 )
 
-const auditHeadings = ['Time', 'Initiator', 'Action', 'Client', 'Address', 'Reason']
+const auditColumns: readonly Column<AuditPage['entries'][number]>[] = [
+  { heading: 'Time', cell: ({ at }) => <DateTime at={at} /> },
+  { heading: 'Initiator', cell: ({ actor }) => actor },
+  { heading: 'Action', cell: ({ action }) => action },
+  { heading: 'Client', cell: ({ client }) => client ?? '–' },
+  { heading: 'Address', cell: ({ ip }) => ip ?? '–' },
+  {
+    heading: 'Reason',
+    class: 'sentence',
+    cell: ({ detail }) => (typeof detail.reason === 'string' ? detail.reason : '–'),
+  },
+]
 
 interface ListHeadProps {
   readonly title: string

@@ -3,7 +3,7 @@ import { DateTime, Day } from '../time-text.tsx'
 import { Comparison } from './comparison.tsx'
 import { Identifier } from './identifier.tsx'
 import type { AccountDetail, ProviderSubscription } from './operator-replies.ts'
-import { ScrollingTable } from './scrolling-table.tsx'
+import { type Column, ScrollingTable } from './scrolling-table.tsx'
 import { WorkflowHead } from './workflow-head.tsx'
 
 interface SubscriptionsProps {
@@ -15,38 +15,31 @@ interface SubscriptionsProps {
 export const Subscriptions = ({ subscriptions, entitlement, workflow }: SubscriptionsProps) => (
   <>
     <h2>Subscriptions</h2>
-    <ScrollingTable label="Subscriptions" headings={headings} empty="No subscription at a provider.">
-      {subscriptions.map((one) => (
-        <SubscriptionRow key={`${one.provider} ${one.subscription_id}`} subscription={one} />
-      ))}
-    </ScrollingTable>
+    <ScrollingTable
+      label="Subscriptions"
+      columns={columns}
+      empty="No subscription at a provider."
+      rows={subscriptions}
+      keyOf={(one) => `${one.provider} ${one.subscription_id}`}
+      dataOf={(one) => ({ 'data-subscription': one.subscription_id, 'data-status': one.status })}
+    />
     <SubscriptionWorkflow entitlement={entitlement} workflow={workflow} />
   </>
-)
-
-const headings = ['Subscription', 'Provider', 'Kind', 'Status', 'Period ends', 'Customer', 'Changed']
-
-const SubscriptionRow = ({ subscription: one }: { readonly subscription: ProviderSubscription }) => (
-  <tr data-subscription={one.subscription_id} data-status={one.status}>
-    <th scope="row">
-      <Identifier value={one.subscription_id} />
-    </th>
-    <td>{one.provider}</td>
-    <td>{one.kind === 'addon' ? `add-on × ${one.quantity}` : 'plan'}</td>
-    <td>
-      <span class={`badge ${statusLooks[one.status]}`}>{one.status}</span>
-    </td>
-    <td>{one.period_end === null ? '–' : <Day at={one.period_end} />}</td>
-    <td>{one.customer_id === null ? '–' : <Identifier value={one.customer_id} />}</td>
-    <td>
-      <DateTime at={one.updated_at} />
-    </td>
-  </tr>
 )
 
 const statusLooks: Readonly<Record<ProviderSubscription['status'], string>> = {
   ...{ active: 'good', past_due: 'bad', cancelled: 'warn', ended: 'plain' },
 }
+
+const columns: readonly Column<ProviderSubscription>[] = [
+  { heading: 'Subscription', cell: (one) => <Identifier value={one.subscription_id} /> },
+  { heading: 'Provider', cell: ({ provider }) => provider },
+  { heading: 'Kind', cell: ({ kind, quantity }) => (kind === 'addon' ? `add-on × ${quantity}` : 'plan') },
+  { heading: 'Status', cell: ({ status }) => <span class={`badge ${statusLooks[status]}`}>{status}</span> },
+  { heading: 'Period ends', cell: (one) => (one.period_end === null ? '–' : <Day at={one.period_end} />) },
+  { heading: 'Customer', cell: (one) => (one.customer_id === null ? '–' : <Identifier value={one.customer_id} />) },
+  { heading: 'Changed', cell: (one) => <DateTime at={one.updated_at} /> },
+]
 
 const SubscriptionWorkflow = ({ entitlement, workflow }: Omit<SubscriptionsProps, 'subscriptions'>) => {
   const { live } = workflow

@@ -130,7 +130,7 @@ interface SessionsProps {
 const Sessions = ({ sessions, regions }: SessionsProps) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard can then scroll it
   <section class="card flush table-scroll" aria-label="Ended relays" tabIndex={0}>
-    <table class="table history">
+    <table class="table as-cards history">
       <thead>
         <tr>
           <th scope="col">Relay</th>
