@@ -4,6 +4,9 @@
 export const formatBitrate = (kbps: number): string =>
   kbps < 1000 ? `${Math.round(kbps)} kbps` : `${(kbps / 1000).toFixed(1)} Mbps`
 
+/** `1 link`, `3 links`. SRT without SRTLA has none. `relays.js` formats it in the same way. */
+export const formatLinks = (links: number): string => (links === 1 ? '1 link' : `${links} links`)
+
 const units = [
   ['TB', 1e12],
   ['GB', 1e9],

@@ -50,11 +50,16 @@ export function formatCountdown(seconds: number): string {
   return `${Math.floor(left / 60)}:${String(left % 60).padStart(2, '0')}`
 }
 
-/** `47 h 59 min`, and within the last hour `12:34 minutes`. `site.js` formats it in the same way. */
-const formatTimeLeft = (seconds: number): string =>
-  seconds < 3600
-    ? `${formatCountdown(seconds)} minutes`
-    : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+/**
+ * `47 h 59 min`, within the last hour `12:34 minutes`, and within the last minute `29 seconds`. `site.js` formats it in the same
+ * way.
+ */
+export function formatTimeLeft(seconds: number): string {
+  const left = Math.max(0, Math.ceil(seconds))
+  if (left < 60) return left === 1 ? '1 second' : `${left} seconds`
+  if (left < 3600) return `${formatCountdown(left)} minutes`
+  return `${Math.floor(left / 3600)} h ${Math.floor((left % 3600) / 60)} min`
+}
 
 interface TimeLeftProps {
   /** RFC 3339. */

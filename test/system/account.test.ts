@@ -144,3 +144,16 @@ test.for(Object.keys(pages))('the page %s is accessible and fits small phones', 
   await pages[name]?.(visit)
   await expectUsable(visit, name)
 })
+
+test.for(Object.keys(devices) as Device[])(
+  'on a %s there is one button to sign out, and it is not beside Account on a phone',
+  async (device) => {
+    const { page, context } = await owner({ device })
+    const button = page.locator('form[action="/sign-out"] button:visible')
+    expect(await button.count()).toBe(1)
+    expect(await page.locator('.destinations form[action="/sign-out"]').isVisible()).toBe(device === 'desktop')
+    await button.click()
+    await page.waitForURL((url) => url.pathname !== '/account/security')
+    expect((await context.cookies()).map(({ name }) => name)).not.toContain('svc_session')
+  },
+)

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { formatAge, formatClock, formatCountdown, formatDateTime, formatHours } from '../../web/time-text.tsx'
+import {
+  formatAge,
+  formatClock,
+  formatCountdown,
+  formatDateTime,
+  formatHours,
+  formatTimeLeft,
+} from '../../web/time-text.tsx'
 
 test('an age is formatted in its largest whole unit', () => {
   const now = new Date('2026-11-21T12:00:00Z')
@@ -32,6 +39,12 @@ test('a duration is formatted in minutes, then hours and minutes, then hours', (
 
 test('a countdown is formatted in whole seconds, and not below zero', () => {
   expect([105, 9.2, 0, -3].map(formatCountdown)).toEqual(['1:45', '0:10', '0:00', '0:00'])
+})
+
+test('the time left is in minutes within the last hour, and in seconds within the last minute', () => {
+  expect([172_740, 3599.5, 754, 59.4, 29, 1, 0].map(formatTimeLeft)).toEqual([
+    ...['47 h 59 min', '1 h 0 min', '12:34 minutes', '1:00 minutes', '29 seconds', '1 second', '0 seconds'],
+  ])
 })
 
 test('a date and time is formatted in UTC', () => {

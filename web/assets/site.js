@@ -74,6 +74,7 @@ function formatLocalTime(at, format) {
 function formatTimeLeft(seconds) {
   const minutes = Math.floor(seconds / 60)
   if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  if (minutes === 0) return seconds === 1 ? '1 second' : `${seconds} seconds`
   return `${minutes}:${String(seconds % 60).padStart(2, '0')} minutes`
 }
 

@@ -1,6 +1,6 @@
 /** Relay sessions as a table. */
 
-import { formatBitrate } from '../stream-text.ts'
+import { formatBitrate, formatLinks } from '../stream-text.ts'
 import { TimeAgo } from '../time-text.tsx'
 import { InstanceLink, SessionLink, UserLink } from './identifier.tsx'
 import type { OperatorSession } from './operator-replies.ts'
@@ -39,5 +39,7 @@ export const SessionTable = ({ sessions, label, empty }: SessionTableProps) => (
 
 function videoText({ ingest }: OperatorSession): string {
   if (!ingest) return '–'
-  return ingest.publishing ? `${formatBitrate(ingest.bitrate_kbps)}, ${ingest.links} links` : 'none'
+  if (!ingest.publishing) return 'none'
+  const bitrate = formatBitrate(ingest.bitrate_kbps)
+  return ingest.links === 0 ? bitrate : `${bitrate}, ${formatLinks(ingest.links)}`
 }

@@ -70,7 +70,11 @@ function IncludedRelays({ entitlement }: { readonly entitlement: Entitlement }) 
   const { reason_code: reason, active_managed_conns: used, max_concurrent_conns: limit } = entitlement
   if (reason === 'operator_disabled') return <>Relays are disabled for this account. Contact support.</>
   if (reason === 'plan_required')
-    return <>No managed relays. The plugin works with a relay of your own on every plan.</>
+    return (
+      <>
+        No managed relays. The <a href="/help#plugin">plugin for OBS</a> works with a relay of your own on every plan.
+      </>
+    )
   return (
     <>
       {limit === 1 ? '1 managed relay' : `${limit} managed relays`}, {used} of {limit} in use.{' '}

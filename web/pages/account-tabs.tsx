@@ -18,5 +18,11 @@ export const AccountTabs = ({ current }: AccountTabsProps) => (
         {label}
       </a>
     ))}
+    {/* On phones only, where the main navigation has no room for it. */}
+    <form class="phone-sign-out" method="post" action="/sign-out">
+      <button class="quiet" type="submit">
+        Sign out
+      </button>
+    </form>
   </nav>
 )

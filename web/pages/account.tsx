@@ -94,7 +94,11 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
           <h1>Account</h1>
         </div>
         <AccountTabs current="plan" />
-        <Message problem={refused?.problem} done={visit.query.get('done') ?? ''} />
+        <Message
+          problem={refused?.problem}
+          done={visit.query.get('done') ?? ''}
+          canStart={entitlement.plan_tier === 'paid'}
+        />
         <DeletionBanner user={user} />
         <PlanAlerts entitlement={entitlement} usage={usage} payUrl={billing.manage_url} />
         <BillingWarnings billing={billing} />
@@ -108,8 +112,27 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
   }
 }
 
-const Message = ({ problem, done }: { readonly problem: Problem | undefined; readonly done: string }) => {
+interface MessageProps {
+  readonly problem: Problem | undefined
+  readonly done: string
+  /** Whether the plan includes a relay. */
+  readonly canStart: boolean
+}
+
+const Message = ({ problem, done, canStart }: MessageProps) => {
   if (problem) return <ProblemMessage problem={problem} />
   const text = notices.get(done)
-  return text ? <NoticeMessage notice={{ code: done, text }} /> : null
+  if (!text) return null
+  return (
+    <>
+      <NoticeMessage notice={{ code: done, text }} />
+      {done === 'bought' && canStart ? (
+        <p>
+          <a class="button" href="/relays">
+            Start your relay
+          </a>
+        </p>
+      ) : null}
+    </>
+  )
 }

@@ -15,7 +15,7 @@ export const ConnectSteps = ({ isSignedIn }: { readonly isSignedIn: boolean }) =
             <a href="/sign-up">Create an account</a> or <a href="/login">sign in</a>, and start a relay.
           </>
         )}{' '}
-        The plugin for OBS starts one by itself.
+        The <a href="#plugin">plugin for OBS</a> starts one by itself.
       </li>
       <li>When the relay is ready, open its connection kit and choose your app.</li>
       <li>Start the stream in your app, and add the relay to OBS.</li>

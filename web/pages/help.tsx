@@ -39,6 +39,9 @@ const Help = ({ supportEmail, isSignedIn }: HelpProps) => (
         <Topic id="connect">
           <ConnectSteps isSignedIn={isSignedIn} />
         </Topic>
+        <Topic id="plugin">
+          <Plugin />
+        </Topic>
         <Topic id="states">
           <States />
         </Topic>
@@ -58,6 +61,7 @@ const Help = ({ supportEmail, isSignedIn }: HelpProps) => (
 
 const topics = [
   ['connect', 'Connect your app'],
+  ['plugin', 'The plugin for OBS'],
   ['states', 'What the states mean'],
   ['no-video', 'No video in OBS'],
   ['ended', 'Why a relay ended'],
@@ -76,6 +80,23 @@ const Topic = ({ id, children }: TopicProps) => (
   </section>
 )
 
+const Plugin = () => (
+  <>
+    <p>
+      The plugin runs inside OBS. It starts a relay when OBS opens, stops it when OBS closes, and shows there what the
+      relay receives. You don’t need it: everything it does to your relays you can do on the{' '}
+      <a href="/relays">relays page</a>.
+    </p>
+    <ol class="numbered">
+      <li>Start the sign-in in the plugin. It opens this site in your browser and shows a code.</li>
+      <li>Approve the sign-in here, if the code is the same on both.</li>
+      <li>
+        To end its sign-in, sign it out under <a href="/account/security">Security</a>.
+      </li>
+    </ol>
+  </>
+)
+
 const States = () => (
   <dl class="meanings">
     <dt>
@@ -85,7 +106,19 @@ const States = () => (
     <dt>
       <span class="badge good">Ready</span>
     </dt>
-    <dd>The relay runs. The card says whether it receives video, and over how many links.</dd>
+    <dd>The relay runs and waits for its first video. Start the stream in your app.</dd>
+    <dt>
+      <span class="badge live">Live</span>
+    </dt>
+    <dd>The relay receives video. The card says at which bitrate, and over how many links.</dd>
+    <dt>
+      <span class="badge warn">No video</span>
+    </dt>
+    <dd>The relay runs, but your stream stopped. Start it again in your app: the address is the same.</dd>
+    <dt>
+      <span class="badge bad">No SRT engine</span>
+    </dt>
+    <dd>The relay can’t forward video, since a program is missing on its machine. Tell whoever runs this service.</dd>
     <dt>
       <span class="badge bad">Connection lost</span>
     </dt>
@@ -97,6 +130,10 @@ const States = () => (
       <span class="badge warn">Stopping</span>
     </dt>
     <dd>You or the plugin stopped it. Until its time is over you can keep it running, at the same address.</dd>
+    <dt>
+      <span class="badge bad">Shutting down</span>
+    </dt>
+    <dd>We’re ending the relay, such as because your plan ended. The card says when it is over.</dd>
     <dt>
       <span class="badge">Ended</span>
     </dt>

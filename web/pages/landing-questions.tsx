@@ -24,8 +24,8 @@ const questionsOf = ({ addon, currency }: Prices): readonly Question[] => [
   [
     'Do I need a managed relay?',
     <>
-      No. The plugin works with a relay of your own, on the free plan too. A managed relay saves you from running a
-      server.
+      No. The <a href="/help#plugin">plugin for OBS</a> works with a relay of your own, on the free plan too. A managed
+      relay saves you from running a server.
     </>,
   ],
   [

@@ -2,7 +2,7 @@
 import type { Session } from '../api-replies.ts'
 import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { hasLine, Sparkline } from '../charts/sparkline.tsx'
-import { formatBitrate } from '../stream-text.ts'
+import { formatBitrate, formatLinks } from '../stream-text.ts'
 import { TimeAgo } from '../time-text.tsx'
 
 interface IngestProps {
@@ -38,7 +38,7 @@ function IngestText({ session, bitrates }: IngestProps) {
     return (
       <p class="receiving" data-ingest="publishing">
         Receiving <strong data-bitrate>{formatBitrate(ingest.bitrate_kbps)}</strong>{' '}
-        <span data-links>{describeLinks(ingest.links)}</span>
+        <span data-links>{ingest.links === 0 ? '' : `over ${formatLinks(ingest.links)}`}</span>
       </p>
     )
   if (isAwaitingFirstVideo(session, bitrates))
@@ -54,7 +54,7 @@ function IngestText({ session, bitrates }: IngestProps) {
       <strong>
         The video stopped <TimeAgo at={ingest.since} />.
       </strong>{' '}
-      It continues here as soon as your app streams again.
+      The relay waits for it: start the stream in your app again, to the same address.
     </p>
   )
 }
@@ -77,10 +77,7 @@ export const FirstVideoSteps = ({ heading }: { readonly heading: string }) => (
     <ol>
       <li>Pick your app below, scan or copy.</li>
       <li>Start the stream in the app.</li>
-      <li>The video appears here.</li>
+      <li>This card then shows “Live” and the bitrate that the relay receives.</li>
     </ol>
   </div>
 )
-
-/** SRT without SRTLA has no links. `relays.js` formats it in the same way. */
-const describeLinks = (links: number): string => (links === 0 ? '' : `over ${links} ${links === 1 ? 'link' : 'links'}`)

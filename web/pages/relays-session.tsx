@@ -59,7 +59,7 @@ const kitVersionOf = ({ connect }: Session): string =>
 
 function Status({ session, region, bitrates }: RelaySessionProps) {
   const { session_id: id, connection_id: name, state, reason } = session
-  const { badge, label } = badgeOf(session)
+  const { badge, label } = badgeOf(session, bitrates)
   return (
     <>
       <div class="row apart relay-name">
@@ -97,15 +97,29 @@ function Status({ session, region, bitrates }: RelaySessionProps) {
 
 const isStopping = ({ state, reason }: Session): boolean => state === 'grace' && reason === 'stop_requested'
 
-function badgeOf(session: Session): { badge: 'live' | 'good' | 'warn' | 'bad'; label: string } {
-  if (session.state === 'active')
-    return session.ingest?.publishing ? { badge: 'live', label: 'Live' } : { badge: 'good', label: 'Ready' }
+interface Badge {
+  readonly badge: 'live' | 'good' | 'warn' | 'bad'
+  readonly label: string
+}
+
+function badgeOf(session: Session, bitrates: Bitrates): Badge {
+  if (session.state === 'active') return activeBadgeOf(session, bitrates)
   if (session.state === 'provisioning') return { badge: 'warn', label: 'Starting' }
   if (session.state === 'stopped') return { badge: 'bad', label: 'Stopped' }
   if (isStopping(session)) return { badge: 'warn', label: 'Stopping' }
   return session.reason === 'health_lost'
     ? { badge: 'bad', label: 'Connection lost' }
     : { badge: 'bad', label: 'Shutting down' }
+}
+
+/** "Ready" is only what waits for its first video: a stream that is gone needs its streamer. */
+function activeBadgeOf(session: Session, bitrates: Bitrates): Badge {
+  const { engine, ingest } = session
+  if (engine === 'none') return { badge: 'bad', label: 'No SRT engine' }
+  if (ingest?.publishing) return { badge: 'live', label: 'Live' }
+  return ingest && !isAwaitingFirstVideo(session, bitrates)
+    ? { badge: 'warn', label: 'No video' }
+    : { badge: 'good', label: 'Ready' }
 }
 
 /** The text of an active relay is its ingest's. */

@@ -19,7 +19,8 @@ export const newIdempotencyKey = (): string => randomUUID()
 
 /** Why no relay can be started, by the entitlement's `reason_code`. */
 const blockedTexts = {
-  plan_required: 'Your plan doesn’t include managed relays. The plugin works with a relay of your own on every plan.',
+  plan_required:
+    'Your plan doesn’t include managed relays. The plugin for OBS works with a relay of your own on every plan.',
   operator_disabled: 'Relays are disabled for this account. Contact support.',
   deletion_scheduled: 'This account is going to be deleted. Restore it on the security page to start relays.',
   usage_exhausted: 'You’ve used all relay time of this cycle. Your account page shows when the next cycle begins.',
@@ -130,7 +131,7 @@ const NameField = ({ name, isFirst }: { readonly name: string; readonly isFirst:
       spellcheck={false}
     />
     <p class="muted" id="connection_id_hint">
-      {isFirst ? 'The plugin names its first connection “default”.' : 'Each relay needs its own name.'}
+      {isFirst ? 'The plugin for OBS names its first connection “default”.' : 'Each relay needs its own name.'}
     </p>
   </div>
 )

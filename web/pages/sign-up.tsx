@@ -64,6 +64,7 @@ const SignUp = ({ next, email, problem, isTaken, providers }: SignUpProps) => (
     <form class="fields" method="post" action="/sign-up">
       <input type="hidden" name="next" value={next} />
       <EmailField value={email} problem={problem} />
+      <p class="muted">We’ll email you a link to verify this address.</p>
       <NewPasswordField problem={problem} />
       <button class="wide" type="submit">
         Create account

@@ -42,23 +42,35 @@ const noVideo = {
 }
 const video = { ...noVideo, publishing: true, bitrate_kbps: 5240, links: 3, bytes_total: 3_440_000_000 }
 
+/** Colour and text of the relay's badge. */
+const badgeOf = ({ html }: { readonly html: string }): string =>
+  (/<span class="badge (\w+)" data-relay-state[^>]*>([^<]*)</.exec(html) ?? []).slice(1).join(' ')
+
 test('the relays page shows whether the stream arrives', async () => {
   const { browser, report, session_id } = await newRelay(noVideo)
   const waiting = await browser.open('/relays')
   expect(waiting.data('ingest')).toEqual(['none'])
   expect(waiting.text).toContain('No video yet: connect your phone')
+  expect(badgeOf(waiting)).toBe('good Ready')
   await report(video)
   const receiving = await browser.open('/relays')
   expect(receiving.data('ingest')).toEqual(['publishing'])
   expect(receiving.text).toContain('Receiving 5.2 Mbps over 3 links')
+  expect(badgeOf(receiving)).toBe('live Live')
   await report({ ...video, links: 0 })
   expect((await browser.open('/relays')).text).toContain('Receiving 5.2 Mbps ')
   await report(noVideo)
-  expect((await browser.open('/relays')).text).toContain('The video stopped just now')
+  const gone = await browser.open('/relays')
+  expect(gone.text).toContain('The video stopped just now')
+  expect(badgeOf(gone)).toBe('warn No video')
   await report({ ...noVideo, engine: 'none' })
   const unable = await browser.open('/relays')
   expect(unable.data('ingest')).toEqual(['no-engine'])
   expect(unable.text).toContain('This relay cannot forward video')
+  expect(badgeOf(unable)).toBe('bad No SRT engine')
+  const labels = [waiting, receiving, gone, unable].map((page) => badgeOf(page).replace(/^\w+ /, ''))
+  const help = await browser.open('/help')
+  for (const label of labels) expect(help.html).toMatch(new RegExp(`<dt><span class="badge \\w+">${label}</span></dt>`))
   expect(unable.links).toContain(`/history/${session_id}`)
 })
 

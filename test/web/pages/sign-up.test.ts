@@ -17,6 +17,7 @@ async function accountOf(browser: Browser) {
 test('signing up signs in and opens the page in `next`', async () => {
   const [browser, email] = [site.browser(), newEmail()]
   const signUp = await browser.open('/sign-up?next=/account')
+  expect(signUp.text).toContain('email you a link')
   expect(signUp.html).toMatch(/<input[^>]* name="password"[^>]* aria-describedby="password-rules"/)
   const page = await browser.submit(signUp, '/sign-up', { email, password })
   expect(page.path).toBe('/account')
