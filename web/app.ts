@@ -17,7 +17,7 @@ import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
 import { renderDocument } from './document.tsx'
 import { localPath } from './local-path.ts'
 import { renderConsole } from './operator/console-document.tsx'
-import { isConsolePath, openOperatorPage } from './operator-access.ts'
+import { isConsolePath, openOperatorPage, problemPageFor } from './operator-access.ts'
 import type { PageResult, PageRoute } from './page.ts'
 import { forwardingPage, type ProblemKind, problemPage } from './pages/problem.tsx'
 import { cookiesRefusedPage, isOtherAddress, otherAddressPage } from './pages/site-address.tsx'
@@ -112,7 +112,7 @@ function refuseCrossOriginWrites(site: Site): Middleware {
     // Browsers send no Fetch Metadata to http: addresses, so a page of this site at another address is known by its host.
     const place = placeOf(ctx, site)
     const isOwnPage = isOtherAddress(place) && ctx.get('origin') === `${ctx.protocol}://${place.host}`
-    return sendResult(ctx, site, isOwnPage ? otherAddressPage(place) : problemPage('forbidden'))
+    return sendResult(ctx, site, isOwnPage ? otherAddressPage(place) : problemPageFor(ctx, 'forbidden'))
   }
 }
 
@@ -218,7 +218,7 @@ const refuseUnknownPaths =
   (ctx) => {
     const allowed = findAllowedMethods(ctx, [router])
     if (allowed.length > 0) ctx.set('Allow', allowed.join(', '))
-    sendResult(ctx, site, { ...problemPage('not_found'), status: allowed.length > 0 ? 405 : 404 })
+    sendResult(ctx, site, { ...problemPageFor(ctx, 'not_found'), status: allowed.length > 0 ? 405 : 404 })
   }
 
 const handleErrors =
@@ -233,7 +233,7 @@ const handleErrors =
       if (kind === 'broken') site.log.error({ err: error, method: ctx.method }, 'page failed')
       if (kind === 'away') site.log.warn({ err: error, method: ctx.method }, 'API unavailable')
       if (isApiPath(ctx)) sendJsonError(ctx, jsonErrors[kind])
-      else sendResult(ctx, site, problemPage(kind))
+      else sendResult(ctx, site, problemPageFor(ctx, kind))
       if (kind === 'away') ctx.set('Retry-After', '2')
     }
   }

@@ -12,8 +12,8 @@ import {
   OperatorSessionEndedError,
   readOperatorToken,
 } from './operator-session.ts'
-import type { PageResult, PageRoute } from './page.ts'
-import { problemPage } from './pages/problem.tsx'
+import type { Document, PageResult, PageRoute } from './page.ts'
+import { consoleProblemPage, type ProblemKind, problemPage } from './pages/problem.tsx'
 import { isCrossSiteNavigation } from './same-origin.ts'
 import { createVisit } from './visit.ts'
 
@@ -21,6 +21,10 @@ export const consolePath = '/operator'
 export const operatorSignInPath = '/operator/sign-in'
 
 export const isConsolePath = (path: string): boolean => path === consolePath || path.startsWith(`${consolePath}/`)
+
+/** An error page, for an operator in the frame of the console. Browsers send the operator's cookie to its paths only. */
+export const problemPageFor = (ctx: Context, kind: ProblemKind): Document =>
+  isConsolePath(ctx.path) && readOperatorToken(ctx) !== undefined ? consoleProblemPage(kind) : problemPage(kind)
 
 /** The page of the console to open after a sign-in. */
 export function consoleTarget(requested: string | null | undefined): string {
@@ -45,7 +49,7 @@ export async function openOperatorPage(ctx: Context, page: PageRoute, site: Site
   } catch (error) {
     if (error instanceof OperatorSessionEndedError)
       return { redirectTo: signInPathFor(page, ctx), cookies: [endedOperatorCookie] }
-    if (error instanceof NotFoundForOperatorError) return problemPage('not_found')
+    if (error instanceof NotFoundForOperatorError) return problemPageFor(ctx, 'not_found')
     throw error
   }
 }

@@ -14,8 +14,8 @@ const sections = {
   audit: ['/operator/audit', 'Audit'],
 } as const satisfies Record<string, readonly [path: string, label: string]>
 
-/** The entry of the navigation that the page belongs to. The sign-in page has no navigation. */
-export type ConsoleSection = keyof typeof sections | 'sign-in'
+/** The entry of the navigation that the page belongs to. The sign-in page has no navigation; an error page belongs to no entry. */
+export type ConsoleSection = keyof typeof sections | 'sign-in' | 'error'
 
 interface Frame {
   readonly assets: Assets

@@ -1,7 +1,13 @@
-/** Finds an account by its address or its id. Accounts are not listed: an operator looks at one for a reason. */
+/**
+ * Finds an account by its address, and whatever has an id by its id. Accounts are not listed: an operator looks at one for a
+ * reason.
+ */
+import type { ApiClient } from '../../client/client.ts'
 import { Icon } from '../icons.tsx'
+import { NotFoundForOperatorError } from '../operator-session.ts'
 import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
+import { pathWith } from './filter-form.tsx'
 import { listProblem } from './refused-page.tsx'
 
 const path = '/operator/users'
@@ -15,13 +21,41 @@ export const find: PageRoute = {
     const search = query.get('email')?.trim() ?? ''
     const frame = { name: 'operator-users', title: 'Users', console: 'users' } as const
     if (search === '') return { ...frame, page: <UsersPage search="" /> }
-    if (uuid.test(search)) return { redirectTo: `${path}/${search.toLowerCase()}` }
+    const page = search.includes('@') ? undefined : await findPageOf(search, operatorApi)
+    if (page) return { redirectTo: page }
     const found = await operatorApi.GET('/api/v1/admin/users', { params: { query: { email: search } } })
     const [user] = found.data?.users ?? []
     if (user) return { redirectTo: `${path}/${user.id}` }
     const { status } = found.response
     return { ...frame, status, page: <UsersPage search={search} problem={listProblem(found)} /> }
   },
+}
+
+/** @returns the page of the account, session, billing event or instance with this id. */
+async function findPageOf(id: string, operatorApi: ApiClient): Promise<string | undefined> {
+  if (!uuid.test(id)) {
+    const found = await operatorApi.GET('/api/v1/admin/instances', { params: { query: { instance_id: id } } })
+    const [instance] = found.data?.instances ?? []
+    return instance ? pathWith('/operator/instances', { show: 'all', instance_id: instance.instance_id }) : undefined
+  }
+  const params = { path: { id: id.toLowerCase() } }
+  const readers = [
+    [path, () => operatorApi.GET('/api/v1/admin/users/{id}', { params })],
+    ['/operator/sessions', () => operatorApi.GET('/api/v1/admin/sessions/{id}', { params })],
+    ['/operator/billing/events', () => operatorApi.GET('/api/v1/admin/billing/events/{id}', { params })],
+  ] as const
+  for (const [base, read] of readers) if (await exists(read)) return `${base}/${params.path.id}`
+  return undefined
+}
+
+async function exists(read: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await read()
+    return true
+  } catch (error) {
+    if (error instanceof NotFoundForOperatorError) return false
+    throw error
+  }
 }
 
 interface UsersPageProps {
@@ -33,12 +67,14 @@ const UsersPage = ({ search, problem }: UsersPageProps) => (
   <>
     <div class="page-head">
       <h1>Users</h1>
-      <p class="lead">Find an account by its email address or its id.</p>
+      <p class="lead">
+        Find an account by its email address, or an account, relay session, billing event or instance by its id.
+      </p>
     </div>
     <ProblemMessage problem={problem} />
     <form class="card filter" method="get" action={path}>
       <div class="field">
-        <label for="email">Email address or account id</label>
+        <label for="email">Email address or id</label>
         <input
           id="email"
           name="email"
@@ -52,16 +88,16 @@ const UsersPage = ({ search, problem }: UsersPageProps) => (
       </div>
       <button type="submit">
         <Icon name="search" />
-        Find account
+        Find
       </button>
     </form>
     {search !== '' && !problem ? (
       <section class="card empty" data-found="none">
         <Icon name="user-x" />
-        <h2>No account has this address</h2>
+        <h2>Nothing has this address or id</h2>
         <p>
-          Addresses are compared as a whole, without regard to case. An account that signed up with a provider may have
-          no address; find it by its id.
+          Addresses and ids are compared as a whole, addresses without regard to case. An account that signed up with a
+          provider may have no address; find it by its id.
         </p>
       </section>
     ) : null}

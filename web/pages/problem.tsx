@@ -4,7 +4,7 @@ import { Icon, type IconName } from '../icons.tsx'
 import type { Document } from '../page.ts'
 
 const problems = {
-  not_found: [404, 'Page not found', 'This page doesn’t exist. Check the address, or go back to the home page.'],
+  not_found: [404, 'Page not found', 'This page doesn’t exist. Check the address, or continue below.'],
   forbidden: [
     403,
     'Request blocked',
@@ -41,7 +41,16 @@ const icons: Readonly<Record<ProblemKind, IconName>> = {
 
 const retrySeconds = 5
 
-export function problemPage(kind: ProblemKind): Document {
+export const problemPage = (kind: ProblemKind): Document =>
+  problemDocument(kind, { href: '/', text: 'Go to the home page' })
+
+/** In the frame of the operator console, whose navigation stays. */
+export const consoleProblemPage = (kind: ProblemKind): Document => ({
+  ...problemDocument(kind, { href: '/operator', text: 'Go to the overview' }),
+  console: 'error',
+})
+
+function problemDocument(kind: ProblemKind, wayOut: { readonly href: string; readonly text: string }): Document {
   const [status, title, text] = problems[kind]
   return {
     name: `error-${kind}`,
@@ -55,8 +64,8 @@ export function problemPage(kind: ProblemKind): Document {
         <h1>{title}</h1>
         <p>{text}</p>
         <p>
-          <a class="button second" href="/">
-            Go to the home page
+          <a class="button second" href={wayOut.href}>
+            {wayOut.text}
           </a>
         </p>
       </section>

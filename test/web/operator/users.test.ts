@@ -5,7 +5,7 @@ import { markup, startOperatorConsole } from '../../support/operator-console.ts'
 import { operator } from '../../support/relays.ts'
 import { newCustomer } from '../../support/sandbox-customers.ts'
 
-const { service, browser } = await startOperatorConsole()
+const { service, site, browser } = await startOperatorConsole()
 const { api } = service
 
 const auditOf = async (userId: string, action: string) =>
@@ -24,6 +24,35 @@ test('an account is found by its address in any case and by its id', async () =>
     const found = await browser.submit(search, '/operator/users', { email: value })
     expect([found.name, found.data('user')]).toEqual(['operator-user', [userId]])
   }
+})
+
+test('the search opens the page of a session, a billing event and an instance by its id', async () => {
+  const { userId } = await api.given.user()
+  const [session] = await api.sql<{ id: string }[]>`
+    insert into relay_sessions (user_id, connection_id, region, command_initiator, command_delivered_seq)
+    values (${userId}, 'default', 'local', 'user', 1) returning id`
+  const [event] = await api.sql<{ id: string }[]>`
+    insert into billing_events (provider, event_key, type, user_id, body, status, error)
+    values ('stripe', ${randomUUID()}, 'a type', ${userId}, '', 'parked', 'an error') returning id`
+  const instanceId = `i-${randomUUID()}`
+  await api.sql`insert into instances (instance_id, region, unowned_since) values (${instanceId}, 'local', now())`
+  const search = await browser.open('/operator/users')
+  const pathOf = async (id: string) => (await browser.submit(search, '/operator/users', { email: id })).path
+  expect(await pathOf(session?.id ?? '')).toBe(`/operator/sessions/${session?.id}`)
+  expect(await pathOf(event?.id ?? '')).toBe(`/operator/billing/events/${event?.id}`)
+  expect(await pathOf(instanceId)).toBe(`/operator/instances?show=all&instance_id=${instanceId}`)
+  for (const unknown of [randomUUID(), 'i-unknown'])
+    expect((await browser.submit(search, '/operator/users', { email: unknown })).data('found')).toEqual(['none'])
+})
+
+test('an unknown page of the console keeps its navigation, and shows it to operators only', async () => {
+  for (const path of ['/operator/nowhere', `/operator/users/${randomUUID()}`, '/operator/users/not-an-id']) {
+    const page = await browser.open(path)
+    expect([page.status, page.name]).toEqual([404, 'error-not_found'])
+    expect(page.links).toContain('/operator/audit')
+    expect(page.hasForm('/operator/sign-out')).toBe(true)
+  }
+  expect((await site.browser().open('/operator/nowhere')).links).not.toContain('/operator/audit')
 })
 
 test('an address without an account finds none, and an unknown id has no page', async () => {
