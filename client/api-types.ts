@@ -5608,6 +5608,8 @@ export interface operations {
             query?: {
                 /** @description The whole address, without regard to case. Other filters are ignored. */
                 email?: string;
+                /** @description A customer or a subscription at the billing provider. Other filters except the address are ignored. */
+                billing_id?: string;
                 /** @description The plan tier. */
                 plan_tier?: "free" | "paid";
                 /** @description The plan status. */

@@ -34,3 +34,15 @@ export const findCustomerId = async (sql: Sql, provider: string, userId: string)
       where s.user_id = ${userId} and s.provider = ${provider}
       order by s.status = 'ended', s.period_end desc nulls last, s.subscription_id limit 1`,
   )?.customerId
+
+/**
+ * The accounts of this customer or subscription at any provider, a few at most. Reads all customers, since only operators who search
+ * ask for it.
+ */
+export const findUserIdsByBillingId = async (sql: Sql, billingId: string): Promise<readonly string[]> => {
+  const rows = await sql<{ userId: string }[]>`
+    select distinct s.user_id from subscriptions s left join billing_customers c using (provider, subscription_id)
+    where s.subscription_id = ${billingId} or c.customer_id = ${billingId}
+    order by s.user_id limit 20`
+  return rows.map(({ userId }) => userId)
+}

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { revokeAllAccess } from '../../db/account-proof.ts'
 import { type AuditEntry, recordAuditEntry } from '../../db/audit.ts'
+import { findUserIdsByBillingId } from '../../db/billing-customers.ts'
 import { findEventStatus, recordGrant } from '../../db/billing-events.ts'
 import type { Sql } from '../../db/connection.ts'
 import { type Entitlement, findEntitlementsWithUsage } from '../../db/entitlements.ts'
@@ -46,14 +47,18 @@ const UserFilter = z
     email: storableText(254)
       .optional()
       .describe('The whole address, without regard to case. Other filters are ignored.'),
+    billing_id: storableText(200)
+      .optional()
+      .describe('A customer or a subscription at the billing provider. Other filters except the address are ignored.'),
     plan_tier: z.enum(planTiers).optional(),
     plan_status: z.enum(planStatuses).optional(),
     disabled: z.enum(['true', 'false']).optional().describe('By an operator.'),
     cursor: id.optional(),
   })
   .refine(
-    ({ email, plan_tier, plan_status, disabled }) => (email ?? plan_tier ?? plan_status ?? disabled) !== undefined,
-    'must have email, plan_tier, plan_status or disabled',
+    ({ email, billing_id, plan_tier, plan_status, disabled }) =>
+      (email ?? billing_id ?? plan_tier ?? plan_status ?? disabled) !== undefined,
+    'must have email, billing_id, plan_tier, plan_status or disabled',
   )
 
 export const findUser = route({
@@ -65,7 +70,7 @@ export const findUser = route({
   answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: id.nullable() }) },
   refuses: [],
   handle: async ({ query }, { sql, config }) => {
-    const rows = query.email === undefined ? await listAccounts(sql, query) : await findByEmail(sql, query.email)
+    const rows = await findAccounts(sql, query)
     const page = rows.slice(0, pageSize)
     const accounts = await findEntitlementsWithUsage(
       sql,
@@ -81,6 +86,17 @@ export const findUser = route({
     })
   },
 })
+
+const findAccounts = (sql: Sql, query: z.output<typeof UserFilter>): Promise<readonly ProfileRow[]> => {
+  if (query.email !== undefined) return findByEmail(sql, query.email)
+  return query.billing_id === undefined ? listAccounts(sql, query) : findByBillingId(sql, query.billing_id)
+}
+
+const findByBillingId = async (sql: Sql, billingId: string): Promise<readonly ProfileRow[]> => {
+  const userIds = await findUserIdsByBillingId(sql, billingId)
+  const profiles = await Promise.all(userIds.map((userId) => findProfile(sql, userId)))
+  return profiles.filter((profile) => profile !== undefined)
+}
 
 /** One more than a page has if there is a next page. */
 const listAccounts = (sql: Sql, { plan_tier, plan_status, disabled, cursor }: z.output<typeof UserFilter>) =>

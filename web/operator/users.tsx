@@ -31,12 +31,15 @@ export const find: PageRoute = {
   },
 }
 
-/** @returns the page of the account, session, billing event or instance with this id. */
+/** @returns the page of the account, session, billing event or instance with this id, or of the account that pays as this customer. */
 async function findPageOf(id: string, operatorApi: ApiClient): Promise<string | undefined> {
   if (!uuid.test(id)) {
     const found = await operatorApi.GET('/api/v1/admin/instances', { params: { query: { instance_id: id } } })
     const [instance] = found.data?.instances ?? []
-    return instance ? pathWith('/operator/instances', { show: 'all', instance_id: instance.instance_id }) : undefined
+    if (instance) return pathWith('/operator/instances', { show: 'all', instance_id: instance.instance_id })
+    const owners = await operatorApi.GET('/api/v1/admin/users', { params: { query: { billing_id: id } } })
+    const [owner] = owners.data?.users ?? []
+    return owner && `${path}/${owner.id}`
   }
   const params = { path: { id: id.toLowerCase() } }
   const readers = [
@@ -68,7 +71,8 @@ const UsersPage = ({ search, problem }: UsersPageProps) => (
     <div class="page-head">
       <h1>Users</h1>
       <p class="lead">
-        Find an account by its email address, or an account, relay session, billing event or instance by its id.
+        Find an account by its email address, or an account, relay session, billing event, instance, customer or
+        subscription by its id.
       </p>
     </div>
     <ProblemMessage problem={problem} />

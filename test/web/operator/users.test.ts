@@ -45,6 +45,20 @@ test('the search opens the page of a session, a billing event and an instance by
     expect((await browser.submit(search, '/operator/users', { email: unknown })).data('found')).toEqual(['none'])
 })
 
+test('the search opens the account of a customer and of a subscription at the billing provider', async () => {
+  const { userId } = await api.given.user()
+  const [customerId, subscriptionId] = [`cus_${randomUUID()}`, `sub_${randomUUID()}`]
+  await api.sql`
+    insert into subscriptions (user_id, provider, subscription_id, kind, status, quantity)
+    values (${userId}, 'stripe', ${subscriptionId}, 'plan', 'active', 1)`
+  await api.sql`
+    insert into billing_customers (provider, subscription_id, customer_id)
+    values ('stripe', ${subscriptionId}, ${customerId})`
+  const search = await browser.open('/operator/users')
+  for (const id of [customerId, subscriptionId])
+    expect((await browser.submit(search, '/operator/users', { email: id })).path).toBe(`/operator/users/${userId}`)
+})
+
 test('an unknown page of the console keeps its navigation, and shows it to operators only', async () => {
   for (const path of ['/operator/nowhere', `/operator/users/${randomUUID()}`, '/operator/users/not-an-id']) {
     const page = await browser.open(path)
