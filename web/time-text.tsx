@@ -1,6 +1,6 @@
 /**
  * Points in time and durations as text. The server does not know the visitor's time zone, so it writes times in UTC, and
- * `site.js` rewrites those with `data-local` in local time.
+ * `site.js` rewrites those with `data-local` in local time. Both name the zone.
  */
 
 const units = [
@@ -23,10 +23,13 @@ export const formatDay = (at: Date): string =>
   at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 /** `3 Dec 2026, 14:05 UTC`. */
-export const formatDateTime = (at: Date): string => {
-  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
-  return `${day}, ${at.toISOString().slice(11, 16)} UTC`
-}
+export const formatDateTime = (at: Date): string => `${formatShortDay(at)}, ${at.toISOString().slice(11, 16)} UTC`
+
+const formatShortDay = (at: Date): string =>
+  at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+
+/** `3 Dec 2026, 14:05:09 UTC`, where the order of events within a minute matters. */
+export const formatInstant = (at: Date): string => `${formatShortDay(at)}, ${at.toISOString().slice(11, 19)} UTC`
 
 /** `14:05 UTC`, and of another day than today as {@link formatDateTime}. */
 export const formatClock = (at: Date, now: Date): string =>
@@ -85,7 +88,7 @@ export function TimeLeft({ until, expiredText }: TimeLeftProps) {
 
 /** @param at RFC 3339. */
 export const TimeAgo = ({ at }: { readonly at: string }) => (
-  <time datetime={at} title={formatDateTime(new Date(at))} data-local="title">
+  <time datetime={at} title={formatInstant(new Date(at))} data-local="title">
     {formatAge(new Date(at), new Date())}
   </time>
 )
@@ -101,6 +104,13 @@ export const Day = ({ at }: { readonly at: string }) => (
 export const DateTime = ({ at }: { readonly at: string }) => (
   <time datetime={at} data-local="minute">
     {formatDateTime(new Date(at))}
+  </time>
+)
+
+/** To the second: for lists whose order matters. @param at RFC 3339. */
+export const Instant = ({ at }: { readonly at: string }) => (
+  <time datetime={at} data-local="second">
+    {formatInstant(new Date(at))}
   </time>
 )
 

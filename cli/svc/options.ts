@@ -61,8 +61,9 @@ export const parseWholeNumber =
     throw new InvalidArgumentError(`It is not a whole number from ${min} to ${max}.`)
   }
 
-/** A time with its offset from UTC, or a date, which begins at midnight UTC. */
-export function parseTime(text: string): string {
+/** A time with its offset from UTC, as svc prints it too, or a date, which begins at midnight UTC. */
+export function parseTime(argument: string): string {
+  const text = argument.replace(/^(\S+) (\S+) UTC$/, '$1T$2Z')
   const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text)
   const time = new Date(text)
   if (isTime && !Number.isNaN(time.getTime())) return time.toISOString()

@@ -37,6 +37,8 @@ interface Look {
   readonly scheme?: Scheme
   /** Whether pages may run scripts. */
   readonly script?: boolean
+  /** Of the browser, such as `Asia/Kolkata`. */
+  readonly timeZone?: string
 }
 
 export interface Visitor {
@@ -68,13 +70,19 @@ async function launch(): Promise<Browser> {
 }
 
 /** A page in a browser context without cookies. */
-export async function visitor({ device = 'desktop', scheme = 'light', script = true }: Look = {}): Promise<Visitor> {
+export async function visitor({
+  device = 'desktop',
+  scheme = 'light',
+  script = true,
+  timeZone,
+}: Look = {}): Promise<Visitor> {
   const context = await (await browser()).newContext({
     ...devices[device],
     colorScheme: scheme,
     reducedMotion: 'reduce',
     javaScriptEnabled: script,
     locale: 'en-GB',
+    ...(timeZone ? { timezoneId: timeZone } : {}),
   })
   context.setDefaultTimeout(60_000)
   const page = await context.newPage()

@@ -105,3 +105,15 @@ test.each([
   const [name = ''] = path.slice(1).split('?')
   await expectUsable(one, name.replaceAll('/', '-').replace(/-[0-9a-f]{8}-.*/, '-one'))
 })
+
+test.each([
+  [true, 'GMT+5:30'],
+  [false, 'UTC'],
+])('all times of a page name one zone, and transitions have seconds, with scripts: %s', async (script, zone) => {
+  const path = `/operator/sessions/${account.sessionId}`
+  const { page } = await newOperator(path, { script, timeZone: 'Asia/Kolkata' })
+  const times = await page.locator('main time:is([data-local="minute"], [data-local="second"])').allInnerTexts()
+  expect(times.length).toBeGreaterThan(2)
+  expect(times.filter((time) => !time.endsWith(` ${zone}`))).toEqual([])
+  for (const time of await page.locator('.timeline time').allInnerTexts()) expect(time).toMatch(/, \d\d:\d\d:\d\d /)
+})

@@ -5,6 +5,7 @@ import {
   formatCountdown,
   formatDateTime,
   formatHours,
+  formatInstant,
   formatTimeLeft,
 } from '../../web/time-text.tsx'
 
@@ -49,6 +50,10 @@ test('the time left is in minutes within the last hour, and in seconds within th
 
 test('a date and time is formatted in UTC', () => {
   expect(formatDateTime(new Date('2026-12-03T23:05:00Z'))).toBe('3 Dec 2026, 23:05 UTC')
+})
+
+test('an instant is formatted in UTC to the second', () => {
+  expect(formatInstant(new Date('2026-12-03T23:05:09.500Z'))).toBe('3 Dec 2026, 23:05:09 UTC')
 })
 
 test('a time of today is formatted without its day', () => {

@@ -53,7 +53,7 @@ function updateCountdowns() {
   }
 }
 
-/** Rewrites the server's UTC times in the visitor's time zone, in the same format. */
+/** Rewrites the server's UTC times in the visitor's time zone, whose name takes the place of "UTC". */
 function showLocalTimes() {
   for (const time of document.querySelectorAll('time[data-local]')) {
     const text = formatLocalTime(new Date(time.dateTime), time.dataset.local)
@@ -66,7 +66,8 @@ function formatLocalTime(at, format) {
   const month = format === 'day' ? 'long' : 'short'
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month, year: 'numeric' })
   if (format === 'day') return day
-  const clock = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  const second = format === 'second' || format === 'title' ? '2-digit' : undefined
+  const clock = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second, timeZoneName: 'short' })
   return format === 'clock' && at.toDateString() === new Date().toDateString() ? clock : `${day}, ${clock}`
 }
 

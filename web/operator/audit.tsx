@@ -4,7 +4,7 @@ import type { Reply } from '../../client/reply.ts'
 import { readApiError, unchecked } from '../api-client.ts'
 import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
-import { DateTime } from '../time-text.tsx'
+import { Instant } from '../time-text.tsx'
 import { readFilter } from './filter-form.tsx'
 import { UserLink } from './identifier.tsx'
 import { type Column, ScrollingTable } from './scrolling-table.tsx'
@@ -115,7 +115,7 @@ const Details = ({ detail }: Pick<Entry, 'detail'>) => {
 }
 
 const columns: readonly Column<Entry>[] = [
-  { heading: 'Time', cell: ({ at }) => <DateTime at={at} /> },
+  { heading: 'Time', cell: ({ at }) => <Instant at={at} /> },
   { heading: 'Initiator', cell: ({ actor }) => actor },
   { heading: 'Action', cell: ({ action }) => <a href={pathOf({ action })}>{action}</a> },
   { heading: 'Account', cell: (entry) => (entry.user_id === null ? '–' : <UserLink id={entry.user_id} />) },

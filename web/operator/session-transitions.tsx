@@ -1,5 +1,5 @@
 /** The transitions of a relay session on a time line. */
-import { DateTime } from '../time-text.tsx'
+import { Instant } from '../time-text.tsx'
 import type { OperatorSessionDetail } from './operator-replies.ts'
 
 type Transition = OperatorSessionDetail['transitions'][number]
@@ -22,7 +22,7 @@ export const SessionTransitions = ({ session, transitions }: SessionTransitionsP
           <strong>provisioning</strong>
         </p>
         <p class="muted">
-          by user, <DateTime at={session.created_at} />
+          by user, <Instant at={session.created_at} />
         </p>
       </li>
       {transitions.map((transition) => (
@@ -36,7 +36,7 @@ export const SessionTransitions = ({ session, transitions }: SessionTransitionsP
           </p>
           <p class="muted">
             {`by ${transition.initiator}, `}
-            <DateTime at={transition.at} />
+            <Instant at={transition.at} />
           </p>
         </li>
       ))}

@@ -1,6 +1,6 @@
 /** Points in time as entries of a list of facts; those that are not known are left out. */
 import { Fragment } from 'preact'
-import { DateTime } from '../time-text.tsx'
+import { Instant } from '../time-text.tsx'
 
 interface TimeFactsProps {
   readonly times: Readonly<Record<string, string | null | undefined>>
@@ -13,7 +13,7 @@ export const TimeFacts = ({ times }: TimeFactsProps) => (
         <Fragment key={label}>
           <dt>{label}</dt>
           <dd>
-            <DateTime at={at} />
+            <Instant at={at} />
           </dd>
         </Fragment>
       ) : null,

@@ -1,5 +1,5 @@
 /** The latest relays, billing events and audit entries of an account. */
-import { DateTime } from '../time-text.tsx'
+import { Instant } from '../time-text.tsx'
 import { EventTable } from './event-table.tsx'
 import type { AuditPage, BillingEvent, SessionPage } from './operator-replies.ts'
 import { type Column, ScrollingTable } from './scrolling-table.tsx'
@@ -60,7 +60,7 @@ export const RecentAudit = ({ userId, entries }: RecentAuditProps) => (
 )
 
 const auditColumns: readonly Column<AuditPage['entries'][number]>[] = [
-  { heading: 'Time', cell: ({ at }) => <DateTime at={at} /> },
+  { heading: 'Time', cell: ({ at }) => <Instant at={at} /> },
   { heading: 'Initiator', cell: ({ actor }) => actor },
   { heading: 'Action', cell: ({ action }) => action },
   { heading: 'Client', cell: ({ client }) => client ?? '–' },

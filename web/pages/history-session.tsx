@@ -4,7 +4,7 @@ import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { hasLine } from '../charts/sparkline.tsx'
 import type { PageRoute } from '../page.ts'
 import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
-import { DateTime, formatDuration } from '../time-text.tsx'
+import { DateTime, formatDuration, Instant } from '../time-text.tsx'
 import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
 import { describeEnd, describeTransition, toneOfTransition } from './history-texts.ts'
 import { ProblemMessage } from './messages.tsx'
@@ -86,7 +86,7 @@ const Detail = ({ detail, regions }: DetailProps) => {
             <li>
               <p>Started by you</p>
               <p class="muted">
-                <DateTime at={session.created_at} />
+                <Instant at={session.created_at} />
               </p>
             </li>
             {transitions.map((transition) => (
@@ -111,7 +111,7 @@ const Transition = ({ transition }: { readonly transition: SessionTransition }) 
   <li class={toneOfTransition(transition)} data-transition={`${transition.from} ${transition.to}`}>
     <p>{describeTransition(transition)}</p>
     <p class="muted">
-      <DateTime at={transition.at} />
+      <Instant at={transition.at} />
     </p>
   </li>
 )

@@ -78,7 +78,7 @@ test('instances and orphans are listed', async () => {
 })
 
 test('a region is drained with a reason and resumed', async () => {
-  expect(await svc('regions', 'drain', 'local', '--reason', 'maintenance')).toMatch(/ \d{4}-\d\d-\d\dT[\d:]+Z\n$/)
+  expect(await svc('regions', 'drain', 'local', '--reason', 'maintenance')).toMatch(/ \d{4}-\d\d-\d\d [\d:]+ UTC\n$/)
   expect(await svc('regions', 'resume', 'local')).toMatch(/ -\n$/)
   const missing = await runSvcHere(['regions', 'resume', 'nowhere'], operatorVariables(api.url))
   expect(missing.code).toBe(3)
