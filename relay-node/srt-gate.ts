@@ -100,8 +100,13 @@ export class SrtGate {
 
   #receiveHandshake(role: Role, datagram: Buffer, peer: Peer, now: number): void {
     const handshake = parseHandshake(datagram)
-    if (handshake?.phase === 'induction') this.#answerInduction(role, datagram, handshake.socketId, peer, now)
-    if (handshake?.phase !== 'conclusion') return
+    // A relay that answered replies would, after one forged datagram, exchange answers with another one for ever. No socket has the
+    // id 0, with which the reply to a request would look like a request.
+    if (handshake === undefined || handshake.isReply || handshake.socketId === 0) return
+    if (handshake.phase === 'induction') {
+      this.#answerInduction(role, datagram, handshake.socketId, peer, now)
+      return
+    }
     const current = this.#connections[role].get(peer.key)
     if (current?.peerSocketId === handshake.socketId) current.receive(datagram, now)
     else if (this.#isOwnCookie(role, peer, handshake, now)) this.#decide(role, datagram, handshake, peer, now)
@@ -155,6 +160,7 @@ export class SrtGate {
 
   #cookieOf(role: Role, peer: Peer, socketId: number, now: number): number {
     const text = `${Math.floor(now / cookieMillis)} ${role} ${socketId} ${peer.key}`
-    return createHmac('sha256', this.#cookieKey).update(text).digest().readUInt32BE(0)
+    // A request has the cookie 0.
+    return createHmac('sha256', this.#cookieKey).update(text).digest().readUInt32BE(0) || 1
   }
 }

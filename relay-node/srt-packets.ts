@@ -13,6 +13,8 @@ const streamIdBytesMax = 512
 export interface Handshake {
   readonly phase: 'induction' | 'conclusion'
   readonly version: number
+  /** A listener's answer to a caller. */
+  readonly isReply: boolean
   /** The socket of the sender. */
   readonly socketId: number
   readonly cookie: number
@@ -74,12 +76,10 @@ export function parseHandshake(datagram: Buffer): Handshake | undefined {
   const phase = phaseOf(datagram.readUInt32BE(at.type))
   if (phase === undefined) return undefined
   const version = datagram.readUInt32BE(at.version)
-  const fields = {
-    phase,
-    version,
-    socketId: datagram.readUInt32BE(at.socketId),
-    cookie: datagram.readUInt32BE(at.cookie),
-  }
+  const cookie = datagram.readUInt32BE(at.cookie)
+  const isInductionReply =
+    phase === 'induction' && (cookie !== 0 || datagram.readUInt16BE(at.extensions) === version5Magic)
+  const fields = { phase, version, isReply: isInductionReply, socketId: datagram.readUInt32BE(at.socketId), cookie }
   if (phase === 'induction' || version < 5) return { ...fields, streamId: undefined, latencyMillis: 0 }
   const extensions = listExtensions(datagram)
   if (extensions === undefined) return undefined
@@ -89,7 +89,8 @@ export function parseHandshake(datagram: Buffer): Handshake | undefined {
   const streamId = streamIds[0] && parseStreamId(streamIds[0].content)
   if (streamIds.length === 1 && streamId === undefined) return undefined
   const reply = extensions.find(({ type }) => type === extensionTypes.handshakeReply)?.content
-  return { ...fields, streamId, latencyMillis: reply === undefined || reply.length < 12 ? 0 : reply.readUInt16BE(8) }
+  const latencyMillis = reply === undefined || reply.length < 12 ? 0 : reply.readUInt16BE(8)
+  return { ...fields, isReply: reply !== undefined, streamId, latencyMillis }
 }
 
 function phaseOf(type: number): Handshake['phase'] | undefined {
@@ -117,7 +118,7 @@ function parseStreamId(content: Buffer): string | undefined {
   return /^[\x20-\x7e]*$/.test(text) ? text : undefined
 }
 
-/** A listener's reply to the induction of a caller. As long as the request, so it amplifies nothing. */
+/** A listener's reply to the induction of a caller. As long as the request, so it amplifies nothing. @param cookie not 0. */
 export function buildInductionReply(induction: Buffer, cookie: number): Buffer {
   const reply = copyHandshake(induction)
   reply.writeUInt32BE(5, at.version)

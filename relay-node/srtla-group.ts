@@ -1,6 +1,11 @@
 /** The links over which one encoder sends its SRT connection, as one peer. */
 import type { Peer, Remote } from './peer.ts'
+import { RateLimit } from './rate-limit.ts'
 import { isSrtFeedback } from './srtla-packets.ts'
+
+/** Encoders send one each second over an idle link. An echo between two relays returns sooner than half a second, so it soon ends. */
+const keepalivesPerSecond = 2
+const keepalivesBurst = 4
 
 /** A network path of an encoder, identified by its source address. */
 export interface Link {
@@ -13,6 +18,9 @@ export interface Link {
   lastAt: number
   /** Sequence numbers for the next SRTLA ACK. */
   readonly unacknowledged: number[]
+  /** The bytes received, minus those sent. */
+  credit: number
+  readonly keepalives: RateLimit
 }
 
 interface GroupOptions {
@@ -49,14 +57,27 @@ export class SrtlaGroup implements Peer {
    */
   send(datagram: Buffer): void {
     if (isSrtFeedback(datagram)) {
-      for (const { remote } of this.links.values()) this.#sendTo(datagram, remote)
+      for (const link of this.links.values()) this.sendOver(link, datagram)
     } else if (this.latestLink) {
-      this.#sendTo(datagram, this.latestLink.remote)
+      this.sendOver(this.latestLink, datagram)
     }
   }
 
+  /**
+   * A link may be registered with a forged address, and only that of the request for the group has received its id. Any other one
+   * gets no more bytes than came from it, so that nobody is flooded with the feedback of a stream.
+   */
+  sendOver(link: Link, datagram: Buffer): void {
+    const isProven = link.remote.address === this.origin
+    if (!isProven && link.credit < datagram.length) return
+    link.credit -= datagram.length
+    this.#sendTo(datagram, link.remote)
+  }
+
   addLink(addr: string, remote: Remote, now: number): Link {
-    const link = { addr, remote, group: this, bytes: 0, pkts: 0, firstAt: now, lastAt: now, unacknowledged: [] }
+    const counters = { bytes: 0, pkts: 0, firstAt: now, lastAt: now, unacknowledged: [], credit: 0 }
+    const keepalives = new RateLimit(keepalivesPerSecond, keepalivesBurst)
+    const link: Link = { addr, remote, group: this, ...counters, keepalives }
     this.links.set(addr, link)
     this.latestLink = link
     return link

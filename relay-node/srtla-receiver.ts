@@ -82,14 +82,20 @@ export class SrtlaReceiver {
       this.#deps.sendTo(buildRegistration('reg2', this.#ids.issue(packet.id, from.address, now)), from)
     } else if (packet?.kind === 'reg2') {
       const answer = this.#register(packet.id, from, now)
-      if (answer) this.#deps.sendTo(buildNotice(answer), from)
+      const link = this.#links.get(addressOf(from))
+      if (link) link.credit += datagram.length
+      if (answer && link) link.group.sendOver(link, buildNotice(answer))
+      else if (answer) this.#deps.sendTo(buildNotice(answer), from)
     } else if (packet?.kind === 'keepalive' || packet?.kind === 'srt') {
       const link = this.#links.get(addressOf(from))
       // Without an answer, as in other receivers: the sender registers again when a link stays silent.
       if (!link) return
       link.lastAt = now
-      if (packet.kind === 'keepalive') this.#deps.sendTo(datagram, from)
-      else this.#forward(datagram, packet.sequenceNumber, link)
+      link.credit += datagram.length
+      // An echo looks like a keepalive, so two relays with forged links to each other would echo one without end.
+      if (packet.kind === 'keepalive') {
+        if (link.keepalives.take(now)) link.group.sendOver(link, datagram)
+      } else this.#forward(datagram, packet.sequenceNumber, link)
     }
   }
 
@@ -122,7 +128,7 @@ export class SrtlaReceiver {
     if (sequenceNumber !== undefined) {
       link.unacknowledged.push(sequenceNumber)
       if (link.unacknowledged.length >= packetsPerAck) {
-        this.#deps.sendTo(buildAck(link.unacknowledged), link.remote)
+        link.group.sendOver(link, buildAck(link.unacknowledged))
         link.unacknowledged.length = 0
       }
     }

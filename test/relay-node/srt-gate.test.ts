@@ -6,7 +6,7 @@ import type { Engine } from '../../relay-node/engine.ts'
 import type { Peer } from '../../relay-node/peer.ts'
 import { SrtGate } from '../../relay-node/srt-gate.ts'
 import type { Role } from '../../relay-node/stream-access.ts'
-import { conclusion, data, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
+import { conclusion, data, extension, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
 import { eventually } from './running.ts'
 
 const token = 'Ab12Cd34'
@@ -84,6 +84,13 @@ const admit = async (gate: SrtGate, caller: Caller, streamId = publish, role: Ro
   )
 }
 
+/** With the magic number of a listener in its extension field. */
+function inductionReply(induction: Buffer): Buffer {
+  const reply = Buffer.from(induction)
+  reply.writeUInt16BE(0x4a17, 22)
+  return reply
+}
+
 const rejectionOf = async (caller: Caller) => {
   await eventually(
     () => caller.received.length,
@@ -102,6 +109,30 @@ test('an induction is answered with a cookie and the version, to the socket of t
   expect(reply).toMatchObject({ destination: 12, version: 5, extensions: 0x4a17, type: 1 })
   expect(reply.cookie).not.toBe(0)
   expect(caller.last()).toHaveLength(64)
+})
+
+test.each([
+  ['that has a cookie', handshake({ socketId: 12, version: 5, cookie: 4711 })],
+  ['of the socket 0, whose reply would look like a request', handshake({ socketId: 0 })],
+  ["that has the mark of a listener's", inductionReply(handshake({ socketId: 12 }))],
+])('an induction %s gets no answer', async (_, datagram) => {
+  const { gate } = await givenGate()
+  const caller = createCaller('192.0.2.1:5000')
+  gate.receive('publish', datagram, caller.peer, 1_000)
+  gate.receive('play', datagram, caller.peer, 1_000)
+  expect(caller.received).toEqual([])
+})
+
+test('a reply to a conclusion gets no answer, although it has a cookie of the gate', async () => {
+  const { gate } = await givenGate()
+  const caller = createCaller('192.0.2.1:5000')
+  gate.receive('publish', handshake(), caller.peer, 1_000)
+  const { cookie } = read(caller.last())
+  const reply = { cookie, streamId: publish, extensions: [extension(2, Buffer.alloc(12))] }
+  gate.receive('publish', conclusion(reply), caller.peer, 1_000)
+  gate.receive('publish', conclusion({ cookie, streamId: publish, socketId: 0 }), caller.peer, 1_000)
+  expect(gate.publisher).toBeUndefined()
+  expect(caller.received).toHaveLength(1)
 })
 
 test('the datagrams of an admitted publisher reach the engine unchanged and in order', async () => {

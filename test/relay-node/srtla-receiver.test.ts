@@ -118,6 +118,38 @@ describe('packets of links', () => {
     }
   })
 
+  test('two keepalives of a link return per second, and up to four after a pause', () => {
+    const scene = new Scene()
+    scene.register(a, b)
+    const echoesOf = (count: number) => Array.from({ length: count }, () => scene.isLink(a)).filter(Boolean).length
+    expect(echoesOf(100)).toBe(4)
+    expect(scene.isLink(b)).toBe(true)
+    scene.now += 1_000
+    expect(echoesOf(100)).toBe(2)
+    scene.now += 60_000
+    expect(echoesOf(100)).toBe(4)
+  })
+
+  test('two receivers that are links of each other echo a forged keepalive a few times, and no more', () => {
+    const [one, other] = [new Scene(), new Scene()]
+    for (const scene of [one, other]) {
+      const id = scene.requestGroup(c)
+      expect(scene.join(id, a)).toBe('reg3')
+    }
+    const oneWayMillis = 20
+    let datagram = Buffer.concat([buildNotice('keepalive'), randomBytes(1_000)])
+    let echoes = 0
+    for (let scene = one; ; scene = scene === one ? other : one) {
+      one.now += oneWayMillis
+      other.now += oneWayMillis
+      const [answer] = scene.receive(datagram, a)
+      if (answer === undefined) break
+      datagram = answer.datagram as typeof datagram
+      echoes += 1
+      expect(echoes).toBeLessThan(20)
+    }
+  })
+
   test('unknown addresses get no answer, and their packets do not pass', () => {
     const scene = new Scene()
     for (const datagram of [buildNotice('keepalive'), srtData(1), srtControl(0), buildNotice('reg3'), buildAck([1])]) {
@@ -151,6 +183,26 @@ describe('packets to the encoder', () => {
     expect(destinations(scene, peer, ack)).toEqual(['198.51.100.7:1', '198.51.100.7:2', '198.51.100.7:3'])
     expect(destinations(scene, peer, nak)).toHaveLength(3)
     expect(destinations(scene, peer, shutdown)).toEqual(['198.51.100.7:2'])
+  })
+
+  test('a link that another address has registered gets no more bytes than it sent', () => {
+    const scene = new Scene()
+    const victim = remote(9, '203.0.113.9')
+    const { peer, id } = scene.register(a)
+    expect(scene.join(id, victim)).toBe('reg3')
+    const bytesTo = (port: number) =>
+      scene.sent.filter(({ to }) => to.endsWith(`:${port}`)).reduce((sum, { datagram }) => sum + datagram.length, 0)
+
+    for (let n = 0; n < 1_000; n += 1) peer.send(ack)
+    // The registration had 258 bytes.
+    expect(bytesTo(9)).toBeLessThanOrEqual(258)
+    expect(bytesTo(9)).toBeGreaterThan(200)
+    expect(bytesTo(1)).toBeGreaterThan(20_000)
+
+    const before = bytesTo(9)
+    scene.receive(srtData(1), victim)
+    for (let n = 0; n < 10; n += 1) peer.send(ack)
+    expect(bytesTo(9) - before).toBe(10 * ack.length)
   })
 
   test('after the removal of that link, the one with the latest datagram takes its place', () => {

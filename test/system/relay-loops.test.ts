@@ -1,0 +1,78 @@
+/** Two relays that receive datagrams with each other's addresses as forged sources. */
+import { randomBytes } from 'node:crypto'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { buildNotice, buildRegistration, parsePacket } from '../../relay-node/srtla-packets.ts'
+import type { StateFile } from '../../relay-node/state-file.ts'
+import { givenControlPlane, startRelay } from '../relay-node/running.ts'
+import { openRawSockets } from '../support/raw-datagrams.ts'
+import { handshake } from '../support/srt-packets.ts'
+
+async function givenTwoRelays() {
+  const plane = await givenControlPlane()
+  const relays = [startRelay({ apiUrl: plane.url }), startRelay({ apiUrl: plane.url })] as const
+  const [one, other] = await Promise.all([relays[0].up(), relays[1].up()])
+  const raw = await openRawSockets()
+  onTestFinished(() => raw.close())
+  const caller = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(caller, 'listening')
+  onTestFinished(() => void caller.close())
+  return { one, other, raw, caller }
+}
+
+async function ask(caller: Socket, question: Buffer, port: number, host: string): Promise<Buffer> {
+  const answer = once(caller, 'message')
+  caller.send(question, port, host)
+  return (await answer)[0]
+}
+
+/** A loop would go round hundreds of times meanwhile, as each answer waits behind the datagrams that arrived before. */
+async function spendTurns(caller: Socket, relays: readonly StateFile[]) {
+  for (let turn = 0; turn < 200; turn += 1)
+    for (const { host, publishPort } of relays) await ask(caller, handshake({ version: 4 }), publishPort, host)
+}
+
+test('no forged handshake makes two relays answer each other', async () => {
+  const { one, other, raw, caller } = await givenTwoRelays()
+  const forged = [
+    handshake({ version: 4, socketId: 0 }),
+    handshake({ version: 4, socketId: 77 }),
+    handshake({ version: 5, socketId: 0, cookie: 4711 }),
+  ]
+  await raw.send(
+    forged.map((payload) => ({
+      ...{ source: other.host, sourcePort: other.publishPort, target: one.host, targetPort: one.publishPort },
+      payload,
+    })),
+  )
+  await spendTurns(caller, [one, other])
+
+  // The forged ones, and the only reply, which is not answered.
+  expect(await raw.countBetween(one.publishPort, other.publishPort)).toBe(forged.length + 1)
+})
+
+test('a keepalive between two relays that are forged links of each other ends after a few echoes', async () => {
+  const { one, other, raw, caller } = await givenTwoRelays()
+  for (const [relay, forged] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const registered = parsePacket(
+      await ask(caller, buildRegistration('reg1', randomBytes(256)), relay.srtlaPort, relay.host),
+    )
+    if (registered?.kind !== 'reg2') throw new Error(`the answer to REG1 is ${registered?.kind}`)
+    const payload = buildRegistration('reg2', registered.id)
+    const link = { source: forged.host, sourcePort: forged.srtlaPort, target: relay.host, targetPort: relay.srtlaPort }
+    await raw.send([{ ...link, payload }])
+  }
+  const keepalive = Buffer.concat([buildNotice('keepalive'), randomBytes(1_000)])
+  const link = { source: other.host, sourcePort: other.srtlaPort, target: one.host, targetPort: one.srtlaPort }
+  await raw.send([{ ...link, payload: keepalive }])
+  await spendTurns(caller, [one, other])
+
+  // Two registrations with their answers, the forged keepalive and its echoes.
+  const count = await raw.countBetween(one.srtlaPort, other.srtlaPort)
+  expect(count).toBeGreaterThan(5)
+  expect(count).toBeLessThan(20)
+})
