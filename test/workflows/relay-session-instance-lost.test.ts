@@ -82,7 +82,7 @@ describe('an instance that seems lost before its first report', () => {
       return createReal(spec, signal)
     }
     await sqlOf().begin(async (tx) => {
-      const ingest = { summary: null, bytesTotal: null }
+      const ingest = { summary: null, bytesTotal: null, startedAtMs: null }
       const [reported] = await recordReports(
         tx,
         [{ sessionId, instanceId, hasOwnSecret: false, isIdle: true, ingest }],
