@@ -45,6 +45,9 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
     values (${userId}, 'unused', '192.0.2.1', ${then}, ${then})`
   await sql`update audit_entries set at = ${then} where user_id = ${userId}`
   await sql`insert into erased_accounts (user_id, erased_at) values (gen_random_uuid(), ${then})`
+  await sql`
+    insert into ended_workflows (workflow_id, workflow_type, first_run_id, last_run_id, last_ended_at)
+    values (${userId}, 'relaySession', 'first', 'last', ${then})`
   await sql`insert into operator_networks (network, last_used_at) values (${userId}, ${then})`
   await sql`
     insert into operator_sessions (token_hash, password_hash, expires_at) values (${hash}, ${hash}, ${then})`
