@@ -3,6 +3,9 @@
 export interface Peer {
   /** Distinguishes peers, also of different kinds: an address, or the name of a group. */
   readonly key: string
+  /** The IP address. Of an SRTLA group, that which requested it. */
+  readonly host: string
+  readonly protocol: 'srt' | 'srtla'
   /** Sends an SRT packet to the remote end. */
   send(datagram: Buffer): void
 }

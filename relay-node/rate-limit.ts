@@ -2,10 +2,15 @@
 export class RateLimit {
   readonly #intervalMillis: number
   readonly #aheadMillisMax: number
+  readonly #random: () => number
   #restoredAt = Number.NEGATIVE_INFINITY
 
-  /** @param burst how many can be taken at once after a pause. */
-  constructor(perSecond: number, burst: number) {
+  /**
+   * @param burst how many can be taken at once after a pause.
+   * @param random from 0 to 1, varies the times around the rate.
+   */
+  constructor(perSecond: number, burst: number, random = () => 0.5) {
+    this.#random = random
     this.#intervalMillis = 1000 / perSecond
     this.#aheadMillisMax = (burst - 1) * this.#intervalMillis
   }
@@ -14,7 +19,7 @@ export class RateLimit {
   take(now: number): boolean {
     const from = Math.max(this.#restoredAt, now)
     if (from - now > this.#aheadMillisMax) return false
-    this.#restoredAt = from + this.#intervalMillis
+    this.#restoredAt = from + this.#intervalMillis * (0.5 + this.#random())
     return true
   }
 }

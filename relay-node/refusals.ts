@@ -27,7 +27,7 @@ export class Refusals {
   /** A caller that repeats its handshake meanwhile, and one above the limits, gets no other reply. */
   refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): void {
     if (this.#pending.has(peer.key) || this.#pending.size >= pendingMax) return
-    const host = hostOf(peer)
+    const { host } = peer
     const ofHost = [...this.#pending.values()].filter((one) => one.host === host)
     if (ofHost.length >= pendingPerHostMax) return
     this.#count(rejection)
@@ -52,6 +52,3 @@ export class Refusals {
     this.#unlogged = 0
   }
 }
-
-/** The address without its port. The links of an SRTLA group count as one host. */
-export const hostOf = ({ key }: Peer): string => (key.includes(':') ? key.slice(0, key.lastIndexOf(':')) : key)

@@ -7,7 +7,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Engine } from './engine.ts'
 import type { Log } from './log.ts'
 import type { Peer } from './peer.ts'
-import { hostOf, Refusals } from './refusals.ts'
+import { Refusals } from './refusals.ts'
+import { ReplyBudget } from './reply-budget.ts'
 import { SrtConnection } from './srt-connection.ts'
 import {
   buildInductionReply,
@@ -25,8 +26,6 @@ import { ThroughputCap } from './throughput-cap.ts'
 const idleMillisMax = 5_000
 const playersMax = 8
 const cookieMillis = 60_000
-/** Replies to inductions per second. A caller repeats its induction after 250 ms. */
-const inductionsPerSecondMax = 2_000
 
 export interface GateOptions {
   /** Undefined: all callers are refused. */
@@ -49,7 +48,8 @@ export class SrtGate {
   readonly #refusals: Refusals
   readonly #starts = new StartBudget()
   readonly #cookieKey = randomBytes(32)
-  #inductions = { second: 0, count: 0 }
+  /** SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has registered. */
+  readonly #inductions = { srt: new ReplyBudget(), srtla: new ReplyBudget() }
 
   constructor(options: GateOptions) {
     this.#options = options
@@ -113,10 +113,7 @@ export class SrtGate {
   }
 
   #answerInduction(role: Role, induction: Buffer, socketId: number, peer: Peer, now: number): void {
-    const second = Math.floor(now / 1000)
-    if (this.#inductions.second !== second) this.#inductions = { second, count: 0 }
-    this.#inductions.count += 1
-    if (this.#inductions.count > inductionsPerSecondMax) return
+    if (!this.#inductions[peer.protocol].take(peer.host, now)) return
     peer.send(buildInductionReply(induction, this.#cookieOf(role, peer, socketId, now)))
   }
 
@@ -125,7 +122,7 @@ export class SrtGate {
     const objection = findObjection(role, streamId, this.streamToken) ?? this.#findConflict(role, peer)
     if (objection !== undefined) this.#refusals.refuse(peer, conclusion, objection)
     else if (engine === undefined) this.#refusals.refuse(peer, conclusion, 'down')
-    else if (this.#starts.take(role, hostOf(peer), now)) this.#admit(engine, role, conclusion, peer, now)
+    else if (this.#starts.take(role, peer.host, now)) this.#admit(engine, role, conclusion, peer, now)
   }
 
   #findConflict(role: Role, peer: Peer): Rejection | undefined {

@@ -26,6 +26,7 @@ export interface Link {
 interface GroupOptions {
   readonly key: string
   readonly id: string
+  /** The IP address that requested the group. */
   readonly origin: string
   readonly createdAt: number
   readonly sendTo: (datagram: Buffer, remote: Remote) => void
@@ -34,8 +35,8 @@ interface GroupOptions {
 export class SrtlaGroup implements Peer {
   readonly key: string
   readonly id: string
-  /** The IP address that requested the group. */
-  readonly origin: string
+  readonly host: string
+  readonly protocol = 'srtla'
   readonly links = new Map<string, Link>()
   /** The link of the latest registration or SRT packet. */
   latestLink: Link | undefined
@@ -46,7 +47,7 @@ export class SrtlaGroup implements Peer {
   constructor({ key, id, origin, createdAt, sendTo }: GroupOptions) {
     this.key = key
     this.id = id
-    this.origin = origin
+    this.host = origin
     this.emptySince = createdAt
     this.#sendTo = sendTo
   }
@@ -68,7 +69,7 @@ export class SrtlaGroup implements Peer {
    * gets no more bytes than came from it, so that nobody is flooded with the feedback of a stream.
    */
   sendOver(link: Link, datagram: Buffer): void {
-    const isProven = link.remote.address === this.origin
+    const isProven = link.remote.address === this.host
     if (!isProven && link.credit < datagram.length) return
     link.credit -= datagram.length
     this.#sendTo(datagram, link.remote)

@@ -7,6 +7,7 @@
  * that is stored here is limited.
  */
 import { addressOf, type Peer, type Remote } from './peer.ts'
+import { type BudgetLimits, defaultBudget, ReplyBudget } from './reply-budget.ts'
 import { type Link, SrtlaGroup } from './srtla-group.ts'
 import { GroupIds } from './srtla-group-ids.ts'
 import { buildAck, buildNotice, buildRegistration, packetsPerAck, parsePacket } from './srtla-packets.ts'
@@ -32,10 +33,10 @@ export interface SrtlaLimits {
   /** How long after the request a group can be created. */
   readonly registrationMillisMax: number
   /**
-   * Requests for groups, and registrations with groups that do not exist: their ids are computed, which costs more than
-   * to forward a packet. Encoders repeat them every second.
+   * Of requests for groups, and of registrations with groups that do not exist: their ids are computed, which costs more
+   * than to forward a packet. Encoders repeat them every second.
    */
-  readonly idsPerSecondMax: number
+  readonly answersPerSecond: BudgetLimits
 }
 
 const defaultLimits: SrtlaLimits = {
@@ -45,7 +46,7 @@ const defaultLimits: SrtlaLimits = {
   linkStaleMillis: 3_000,
   emptyGroupMillisMax: 10_000,
   registrationMillisMax: 10_000,
-  idsPerSecondMax: 2_000,
+  answersPerSecond: defaultBudget,
 }
 
 /** The counters of a link. They start at 0 when the link registers, and count SRT packets. */
@@ -63,22 +64,26 @@ export class SrtlaReceiver {
   readonly #deps: SrtlaDeps
   readonly #limits: SrtlaLimits
   readonly #ids: GroupIds
+  readonly #requests: ReplyBudget
+  /** Apart from the requests, so that a flood of one does not take the answers of the other. */
+  readonly #registrations: ReplyBudget
   readonly #groups = new Map<string, SrtlaGroup>()
   readonly #links = new Map<string, Link>()
   #groupsCreated = 0
-  #idTurns = { second: 0, count: 0 }
   #admitted: SrtlaGroup | undefined
 
   constructor(deps: SrtlaDeps, limits: Partial<SrtlaLimits> = {}) {
     this.#deps = deps
     this.#limits = { ...defaultLimits, ...limits }
     this.#ids = new GroupIds(this.#limits.registrationMillisMax)
+    this.#requests = new ReplyBudget(this.#limits.answersPerSecond)
+    this.#registrations = new ReplyBudget(this.#limits.answersPerSecond)
   }
 
   receive(datagram: Buffer, from: Remote, now: number): void {
     const packet = parsePacket(datagram)
     if (packet?.kind === 'reg1') {
-      if (!this.#takeIdTurn(now)) return
+      if (!this.#requests.take(from.address, now)) return
       this.#deps.sendTo(buildRegistration('reg2', this.#ids.issue(packet.id, from.address, now)), from)
     } else if (packet?.kind === 'reg2') {
       const answer = this.#register(packet.id, from, now)
@@ -139,7 +144,7 @@ export class SrtlaReceiver {
   #register(groupId: Buffer, remote: Remote, now: number): 'reg3' | 'reg_err' | 'reg_ngp' | undefined {
     const id = groupId.toString('latin1')
     const known = this.#groups.get(id)
-    if (!known && !this.#takeIdTurn(now)) return undefined
+    if (!known && !this.#registrations.take(remote.address, now)) return undefined
     const group = known ?? this.#createGroup(id, groupId, now)
     return group ? this.#addLink(group, remote, now) : 'reg_ngp'
   }
@@ -179,10 +184,10 @@ export class SrtlaReceiver {
     const byOrigin = new Map<string, { readonly oldest: SrtlaGroup; count: number }>()
     for (const group of this.#groups.values()) {
       if (group === this.#admitted) continue
-      const counted = byOrigin.get(group.origin)
+      const counted = byOrigin.get(group.host)
       if (counted) counted.count += 1
       // A map keeps the order of insertion.
-      else byOrigin.set(group.origin, { oldest: group, count: 1 })
+      else byOrigin.set(group.host, { oldest: group, count: 1 })
     }
     const [most] = [...byOrigin.values()].sort((a, b) => b.count - a.count)
     if (most) this.#endGroup(most.oldest)
@@ -194,13 +199,6 @@ export class SrtlaReceiver {
     const stale = [...group.links.values()].find((link) => this.#isStale(link, now))
     if (stale) this.#removeLink(stale, now)
     return stale !== undefined
-  }
-
-  #takeIdTurn(now: number): boolean {
-    const second = Math.floor(now / 1000)
-    if (this.#idTurns.second !== second) this.#idTurns = { second, count: 0 }
-    this.#idTurns.count += 1
-    return this.#idTurns.count <= this.#limits.idsPerSecondMax
   }
 
   #isStale(link: Link, now: number): boolean {

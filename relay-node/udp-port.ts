@@ -28,6 +28,8 @@ export interface UdpPort {
 /** A caller at one address. */
 export class UdpPeer implements Peer {
   readonly key: string
+  readonly host: string
+  readonly protocol = 'srt'
   readonly #port: UdpPort
 
   constructor(
@@ -35,6 +37,7 @@ export class UdpPeer implements Peer {
     readonly remote: Remote,
   ) {
     this.key = addressOf(remote)
+    this.host = remote.address
     this.#port = port
   }
 

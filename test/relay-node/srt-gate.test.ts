@@ -58,7 +58,8 @@ async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
 /** A caller at an address, which records what it receives. */
 function createCaller(key: string) {
   const received: Buffer[] = []
-  const peer: Peer = { key, send: (datagram) => void received.push(datagram) }
+  const host = key.slice(0, key.lastIndexOf(':'))
+  const peer: Peer = { key, host, protocol: 'srt', send: (datagram) => void received.push(datagram) }
   return { peer, received, last: () => received.at(-1) ?? Buffer.alloc(64) }
 }
 
@@ -68,12 +69,12 @@ function call(
   gate: SrtGate,
   caller: Caller,
   streamId: string | undefined,
-  more: { role?: Role; socketId?: number } = {},
+  more: { role?: Role; socketId?: number; now?: number } = {},
 ) {
-  const { role = 'publish', socketId = 77 } = more
-  gate.receive(role, handshake({ socketId, version: 4 }), caller.peer, 1_000)
+  const { role = 'publish', socketId = 77, now = 1_000 } = more
+  gate.receive(role, handshake({ socketId, version: 4 }), caller.peer, now)
   const { cookie } = read(caller.last())
-  gate.receive(role, conclusion({ socketId, cookie, ...(streamId ? { streamId } : {}) }), caller.peer, 1_000)
+  gate.receive(role, conclusion({ socketId, cookie, ...(streamId ? { streamId } : {}) }), caller.peer, now)
 }
 
 const admit = async (gate: SrtGate, caller: Caller, streamId = publish, role: Role = 'publish', socketId = 77) => {
@@ -333,7 +334,9 @@ test('one host has four pending refusals at most', async () => {
   const { gate } = await givenGate({ refusalMillis: 50 })
   const callers = Array.from({ length: 20 }, (_, n) => createCaller(`192.0.2.1:${5000 + n}`))
   const later = createCaller('192.0.2.2:5000')
-  for (const caller of [...callers, later]) call(gate, caller, 'publish/live/wrong')
+  // As fast as the inductions of one network are answered.
+  for (const [n, caller] of [...callers, later].entries())
+    call(gate, caller, 'publish/live/wrong', { now: 1_000 + n * 50 })
   await untilRefused(later)
   expect(callers.filter(({ received }) => received.length === 2)).toHaveLength(4)
 })

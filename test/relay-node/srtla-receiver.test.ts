@@ -334,7 +334,7 @@ describe('counters', () => {
 
   test('a peer of another kind is not admitted', () => {
     const scene = new Scene()
-    scene.receiver.markAdmitted({ key: '198.51.100.7:1', send: () => {} })
+    scene.receiver.markAdmitted({ key: '198.51.100.7:1', host: '198.51.100.7', protocol: 'srt', send: () => {} })
     expect(scene.receiver.links(scene.now)).toEqual([])
   })
 
