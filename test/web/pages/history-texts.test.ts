@@ -30,7 +30,10 @@ test.each([
   [ended('grace_elapsed', 'timer', lost), 'We lost contact with it, and it did not come back.'],
   [ended('force_disconnected', 'system', lost), 'We lost contact with it, and it was ended.'],
   [ended('force_disconnected', 'operator', lost), 'Support disconnected it.'],
-  [ended('force_disconnected', 'timer'), 'It reached the longest duration of a relay.'],
+  [
+    ended('force_disconnected', 'timer'),
+    'It reached the longest duration of a relay, or had run long enough to end when no video came in for ten minutes.',
+  ],
   [ended('force_disconnected', 'system'), 'It was disconnected because your plan or your account changed.'],
   [ended('a_new_reason', 'user'), 'It ended: a new reason.'],
 ])('the end of %j is described as “%s”', (session, text) => {
