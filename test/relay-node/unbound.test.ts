@@ -1,5 +1,5 @@
 /** A relay that starts without a session, and gets one from the control plane. */
-import { randomUUID } from 'node:crypto'
+import { randomInt, randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
@@ -83,12 +83,18 @@ test('a relay binds its fixed ports at all addresses, and answers there', async 
   expect((await fetch(`http://127.0.0.1:${stats}/healthz`)).status).toBe(200)
 })
 
+/** Outside of the range that the system gives to other sockets, which could take the port before the relay binds it. */
 async function freePort(): Promise<number> {
-  const socket = createSocket('udp4').bind(0)
-  await once(socket, 'listening')
-  const { port } = socket.address()
-  await new Promise<void>((done) => socket.close(done))
-  return port
+  for (;;) {
+    const port = randomInt(10_000, 30_000)
+    const socket = createSocket('udp4')
+    const bound = await new Promise<boolean>((done) => {
+      socket.once('error', () => done(false))
+      socket.bind(port, () => done(true))
+    })
+    await new Promise<void>((done) => socket.close(() => done()))
+    if (bound) return port
+  }
 }
 
 test('a control plane that holds no replies gets at most five reports a second from an unbound relay', async () => {
