@@ -261,7 +261,8 @@ test('connections that one address replaces again and again do not start engines
   const callAt = (now: number, socketId: number) => {
     gate.receive('publish', handshake({ socketId, version: 4 }), caller.peer, now)
     const { cookie } = read(
-      caller.received.findLast((packet) => read(packet).type === handshakeTypes.induction) ?? data(0),
+      caller.received.findLast((packet) => packet.length >= 64 && read(packet).type === handshakeTypes.induction) ??
+        data(0),
     )
     gate.receive('publish', conclusion({ socketId, cookie, streamId: publish }), caller.peer, now)
   }
