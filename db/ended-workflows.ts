@@ -14,6 +14,8 @@ export const recordEndedRun = async (sql: Sql, { workflowId, workflowType, runId
       insert into ended_workflows as e (workflow_id, workflow_type, first_run_id, last_run_id)
       values (${workflowId}, ${workflowType}, ${runId}, ${runId})
       on conflict (workflow_id) do update set last_run_id = excluded.last_run_id,
+        -- The job that deletes old rows may be late.
+        first_run_id = case when e.last_ended_at < now() - interval '1 day' then excluded.first_run_id else e.first_run_id end,
         last_ended_at = case when e.last_run_id = excluded.last_run_id then e.last_ended_at else now() end
       returning first_run_id = last_run_id as is_first`,
   )?.isFirst ?? true

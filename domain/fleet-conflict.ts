@@ -14,7 +14,7 @@ export interface SeenInstance {
 export interface FleetConflict {
   /** Instances that this database knows and that belong to no fleet or to another one. */
   readonly elsewhere: readonly SeenInstance[]
-  /** Instances of nobody knows whom: unknown here, and without a name on one side at least. */
+  /** Instances whose owner is unclear: unknown to this database, and they or this fleet have no name. */
   readonly strangers: readonly SeenInstance[]
   /** A sweep could destroy instances of others, or count instances of this database as gone. */
   readonly blocksSweep: boolean

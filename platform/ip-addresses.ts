@@ -1,5 +1,6 @@
 /** Kinds of IP addresses. */
+import ipaddr from 'ipaddr.js'
 
-/** Whether an address stands for all addresses of a machine: relays can bind it, and nobody can send to it. */
+/** Whether an address stands for all addresses of a machine: relays can bind it, and users cannot send to it. */
 export const isUnspecified = (address: string): boolean =>
-  address === '0.0.0.0' || /^[0:]*:[0:]*(:0\.0\.0\.0)?$/.test(address)
+  ipaddr.isValid(address) && ipaddr.process(address).range() === 'unspecified'

@@ -1,6 +1,6 @@
 /**
  * The places for connections of a port without authentication. A new connection is always accepted: when its address or the port has
- * no place left, the connection that has been silent longest is closed for it, so that silent connections keep nobody out.
+ * no place left, the connection that has been silent longest is closed for it, so that silent connections do not block requests.
  */
 
 interface Connection {

@@ -66,7 +66,7 @@ export class SrtlaGroup implements Peer {
 
   /**
    * A link may be registered with a forged address, and only that of the request for the group has received its id. Any other one
-   * gets no more bytes than came from it, so that nobody is flooded with the feedback of a stream.
+   * gets no more bytes than came from it, so that the feedback of a stream cannot flood a forged address.
    */
   sendOver(link: Link, datagram: Buffer): void {
     const isProven = link.remote.address === this.host

@@ -118,7 +118,7 @@ const States = () => (
     <dt>
       <span class="badge bad">No SRT engine</span>
     </dt>
-    <dd>The relay can’t forward video, since a program is missing on its machine. Tell whoever runs this service.</dd>
+    <dd>The relay can’t forward video, since a program is missing on its machine. Contact support.</dd>
     <dt>
       <span class="badge bad">Connection lost</span>
     </dt>

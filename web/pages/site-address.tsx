@@ -56,8 +56,8 @@ function AddressAdvice({ origin, host, path }: Place & { readonly path: string }
   if (!keepsSecureCookies(origin))
     return (
       <p data-advice="https">
-        The address of this site is {origin}. Browsers keep the cookies of sign-ins at https: addresses only, so whoever
-        runs the site has to set SVC_SITE_URL to one.
+        The address of this site is {origin}. Browsers keep the cookies of sign-ins at https: addresses only, so the
+        operator of this site has to set SVC_SITE_URL to one.
       </p>
     )
   if (!isOtherAddress({ origin, host })) return null
@@ -66,7 +66,7 @@ function AddressAdvice({ origin, host, path }: Place & { readonly path: string }
     <p data-advice="address">
       Open this site at <a href={`${origin}${path}`}>{origin}</a>
       {isOnItsMachine
-        ? ', on the machine that it runs on. To use it from others, whoever runs it has to set SVC_SITE_URL to an https: address.'
+        ? ', on the machine that it runs on. To use it from others, its operator has to set SVC_SITE_URL to an https: address.'
         : '.'}
     </p>
   )

@@ -142,7 +142,7 @@ describe('a fleet that gets its name', () => {
     ])
   })
 
-  test('loses nothing while a worker without the name still runs: it does not sweep, and is told the name', async () => {
+  test('loses nothing while a worker without the name still runs: it does not sweep, and gets the name', async () => {
     const plane = await givenControlPlane()
     const { instanceId, providerId } = await plane.launch()
     await plane.fleet('adopt --name production')
