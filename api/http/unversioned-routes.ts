@@ -3,6 +3,7 @@ import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
 import { countUndeliveredCommands } from '../../db/relay-commands.ts'
 import { countAliveWorkers } from '../../db/workers.ts'
+import { memoizeWithTtl } from '../../platform/memoize-with-ttl.ts'
 import { relayBundle } from '../../platform/relay-bundle.ts'
 import { isTemporalReachable, oldestTaskSeconds } from '../../platform/temporal.ts'
 import { openapiDocument } from '../openapi/document.ts'
@@ -41,8 +42,11 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
     ctx.body = { status }
   })
 
+  // Concurrent requests share one check, since it needs no authentication and makes five calls.
+  const checkHealthOnce = memoizeWithTtl(0, () => checkHealth(services, isReady))
+
   router.get('/health', async (ctx) => {
-    const checks = await checkHealth(services, isReady)
+    const checks = await checkHealthOnce()
     const isHealthy = Object.values(checks).every((check) => check === 'ok')
     ctx.status = isHealthy ? 200 : 503
     ctx.set('Cache-Control', 'no-store')
