@@ -54,7 +54,10 @@ export interface JobResult {
   readonly nextInSeconds: number
 }
 
-/** Records the result of a run and ends the lease. A worker that lost its lease changes neither the lease nor the due time. */
+/**
+ * Records the result of a run and ends the lease. A job that became due again during the run stays due. A worker that lost its lease
+ * changes neither the lease nor the due time.
+ */
 export const finishJob = async (sql: Sql, name: string, workerId: string, result: JobResult): Promise<void> => {
   await sql`
     update jobs set
@@ -62,14 +65,15 @@ export const finishJob = async (sql: Sql, name: string, workerId: string, result
       duration_seconds_total = duration_seconds_total + ${result.durationSeconds}, last_duration_seconds = ${result.durationSeconds},
       last_success_at = case when ${result.error === null} then now() else last_success_at end,
       last_error = ${result.error},
-      due_at = case when leased_by = ${workerId} then greatest(due_at, last_started_at) + make_interval(secs => ${result.nextInSeconds}) else due_at end,
+      due_at = case when leased_by = ${workerId} and due_at <= last_started_at
+        then last_started_at + make_interval(secs => ${result.nextInSeconds}) else due_at end,
       leased_until = case when leased_by = ${workerId} then '-infinity' else leased_until end
     where name = ${name}`
 }
 
-/** Makes the job due now. */
+/** Makes the job due now, and also after a run that is under way, which may have read its rows already. */
 export const triggerJob = async (sql: Sql, name: string): Promise<void> => {
-  await sql`update jobs set due_at = now() where name = ${name} and due_at > now()`
+  await sql`update jobs set due_at = now() where name = ${name} and (due_at > now() or leased_until > now())`
 }
 
 interface JobFilter {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Job, startJobs } from '../../../activities/jobs/jobs.ts'
-import { insertMissingJobs, leaseJob, listJobs } from '../../../db/jobs.ts'
+import { insertMissingJobs, leaseJob, listJobs, triggerJob } from '../../../db/jobs.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { eventually } from '../../support/relays.ts'
@@ -88,6 +88,20 @@ describe.concurrent('a job', () => {
       () => lost,
       (names) => names.length > 0,
     )
+  })
+
+  test('that is triggered during a run runs once more at once', async () => {
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      if (runs === 1) await triggerJob(api.sql, 'triggered')
+    }
+    runJob({ name: 'triggered', run })
+    const job = await eventually(
+      async () => (await listJobs(api.sql)).find(({ name }) => name === 'triggered'),
+      (row) => row?.runs === 2,
+    )
+    expect(job?.dueAt.getTime()).toBeGreaterThan(Date.now() + 1_800_000)
   })
 
   test('whose worker stops ends its run early', async () => {
