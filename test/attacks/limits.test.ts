@@ -74,11 +74,12 @@ describe('behind one trusted proxy', () => {
   const network = randomBytes(6).toString('hex').match(/.{4}/g)?.join(':')
   const group = () => randomBytes(2).toString('hex')
   const seen = randomIpv4()
+  const network4 = randomIpv4().split('.').slice(0, 3).join('.')
   const buckets: Readonly<Record<string, () => string>> = {
     'the addresses before the last one': () => `${randomIpv4()}, ${randomIpv4()}, ${seen}`,
     'the addresses of one IPv6 /64': () => `2001:${network}:${group()}:${group()}:${group()}:${group()}`,
-    'a text that is no address': () => `${randomBytes(8).toString('hex')}`,
-    'an address with a port': () => `${randomIpv4()}:${byte()}`,
+    'the addresses before a text that is no address': () => `${randomIpv4()}, ${randomIpv4()}:80, unknown`,
+    'the ports of one address': () => `${randomIpv4()}, ${network4}.7:${byte()}`,
     'the IPv4 address as a mapped one': () => `::ffff:${seen.split('.').slice(0, 3).join('.')}.250`,
     'zones of one link-local address': () => `fe80::1%eth${byte()}`,
     'an empty entry at the end': () => `${randomIpv4()},`,
