@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { eventually } from '../support/relays.ts'
+import { untilAtRest } from '../support/workflows.ts'
 
 let service: FakeRelayService
 beforeAll(async () => {
@@ -14,7 +15,7 @@ const handleOf = (sessionId: string) =>
   service.api.services.temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
 
 /**
- * Resolves when the session is in the state and its workflow has no task, with the number of events until then. Asks no query
+ * Resolves when the session is in the state and its workflow is at rest, with the number of events until then. Asks no query
  * of the workflow, since one that arrives during a task adds a task.
  */
 const countEventsIn = async (sessionId: string, state: string): Promise<number> => {
@@ -22,11 +23,7 @@ const countEventsIn = async (sessionId: string, state: string): Promise<number> 
     () => service.api.sql`select from relay_sessions where id = ${sessionId} and state = ${state}`,
     ({ count }) => count === 1,
   )
-  const { historyLength } = await eventually(
-    () => handleOf(sessionId).describe(),
-    ({ raw }) => !raw.pendingWorkflowTask,
-  )
-  return historyLength
+  return (await untilAtRest(handleOf(sessionId))).historyLength
 }
 
 const isSilent = async (sessionId: string): Promise<boolean> => {
