@@ -106,8 +106,9 @@ const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInst
   )
 
 /**
- * Gives a session a warm instance that reported lately and runs the region's image, and binds it. Waits for one whose row is locked,
- * by its report for example, since that takes milliseconds and a new instance far longer. The lock is the last of its transaction.
+ * Gives a session a warm instance that reported lately, and binds it. One that runs an old image serves while none runs the region's
+ * image. Waits for one whose row is locked, by its report for example, since that takes milliseconds and a new instance far longer.
+ * The lock is the last of its transaction.
  * @returns the statement, whose row is the instance. It has none when there is no such instance.
  */
 export const claimWarmInstance = (
@@ -118,10 +119,9 @@ export const claimWarmInstance = (
   with claimed as (
     update instances set session_id = ${sessionId}, assigned_at = now() where instance_id = (
       select instance_id from instances
-      where region = ${region} and image = ${image} and is_warm and session_id is null and retired_at is null
-        and gone_at is null and launched_at is not null
-        and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
-      order by last_report_at desc limit 1 for update
+      where region = ${region} and is_warm and session_id is null and retired_at is null and gone_at is null
+        and launched_at is not null and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
+      order by image is not distinct from ${image} desc, last_report_at desc limit 1 for update
     ) returning *
   )
   update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,

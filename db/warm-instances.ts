@@ -2,7 +2,7 @@
 import { isPresent, type Presence } from '../domain/relay-health.ts'
 import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/warm-instances.ts'
 import { type Database, first, type Sql } from './connection.ts'
-import { countExisting, insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
+import { insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 
 export interface WarmRegion {
@@ -104,16 +104,22 @@ const isUnbound = (sql: Sql) => sql`i.is_warm and i.session_id is null and i.ret
 async function readTarget(sql: Sql, region: WarmRegion, mayCreate: boolean): Promise<WarmTarget> {
   const { placement, warm, bootSecondsMax, healthTimeoutSeconds } = region
   const row = first(
-    await sql<{ isDrained: boolean; waiting: number }[]>`
+    await sql<{ isDrained: boolean; existing: number; retired: number; waiting: number }[]>`
       select exists (select from regions r where r.region = ${placement.region} and r.drained_at is not null) as is_drained,
+        counted.*,
         (select count(*)::int from relay_sessions s where s.region = ${placement.region} and s.state = 'provisioning'
           and s.instance_id is null and not exists (
-            select from instances i where i.session_id = s.id and i.gone_at is null)) as waiting`,
+            select from instances i where i.session_id = s.id and i.gone_at is null)) as waiting
+      from (
+        select count(*)::int as existing, (count(*) filter (where retired_at is not null))::int as retired
+        from instances where region = ${placement.region} and gone_at is null
+      ) counted`,
   )
   return {
     warm: row?.isDrained ? 0 : warm,
     capacity: placement.capacity,
-    placesTaken: (await countExisting(sql, placement.region)) + (row?.waiting ?? 0),
+    placesTaken: (row?.existing ?? 0) + (row?.waiting ?? 0),
+    retired: row?.retired ?? 0,
     bootSecondsMax,
     healthTimeoutSeconds,
     mayCreate,

@@ -28,6 +28,8 @@ export interface WarmTarget {
   readonly capacity: number
   /** All instances of the region that may exist, and live sessions that have none yet. */
   readonly placesTaken: number
+  /** Those of them that are retired, and leave their places soon. */
+  readonly retired: number
   /** A new instance may take this long until its first report. */
   readonly bootSecondsMax: number
   /** An instance that reported before is replaced after this long without a report. */
@@ -37,22 +39,41 @@ export interface WarmTarget {
 }
 
 export interface WarmPlan {
-  /** Instances to retire, since they are silent, run an old image, or are more than needed. */
+  /** Instances to retire, since they are silent, are more than needed, or run an old image and are replaced. */
   readonly retire: readonly string[]
   /** The number of instances to reserve. */
   readonly create: number
 }
 
-/** @param unbound the warm instances of the region without a session, the oldest first. */
+/**
+ * Instances of an old image that are ready are replaced one after the other: each serves starts until a current one is ready in
+ * its place. In a region without room one is retired first, and no other before its successor is ready.
+ * @param unbound the warm instances of the region without a session, the oldest first.
+ */
 export function planWarmInstances(unbound: readonly WarmInstance[], target: WarmTarget): WarmPlan {
-  const usable = unbound.filter((instance) => instance.isCurrent && !isSilent(instance, target))
+  const { warm, mayCreate } = target
+  const usable = unbound.filter((instance) => !isSilent(instance, target))
+  const current = usable.filter(({ isCurrent }) => isCurrent)
   // Those that are ready are kept before those that are starting.
-  const preferred = [...usable.filter(({ hasReported }) => hasReported), ...usable.filter((one) => !one.hasReported)]
-  const kept = new Set(preferred.slice(0, target.warm))
+  const preferred = [...current.filter(({ hasReported }) => hasReported), ...current.filter((one) => !one.hasReported)]
+  const keptCurrent = preferred.slice(0, warm)
+  const ready = keptCurrent.filter(({ hasReported }) => hasReported).length
+  const isOneStarting = keptCurrent.length > ready
+  const old = usable.filter((one) => one.hasReported && !one.isCurrent)
+  const keptOld = old.slice(Math.max(0, old.length - (warm - ready)))
+  const leaving = target.retired + unbound.length - keptCurrent.length - keptOld.length
+  const hasNoRoomSoon = target.placesTaken - leaving === target.capacity
+  // Without the permission to create, its place would stay empty.
+  if (mayCreate && hasNoRoomSoon && !isOneStarting && ready + keptOld.length >= warm) keptOld.shift()
+
+  const kept = new Set([...keptCurrent, ...keptOld])
   const retire = unbound.filter((instance) => !kept.has(instance)).map(({ instanceId }) => instanceId)
+  const missing = warm - kept.size
+  // Beside old ones that are ready, one more than needed exists until it replaces the next of them.
+  const wanted = keptOld.length > 0 && !isOneStarting ? Math.max(1, missing) : Math.max(0, missing)
   // A retired instance takes its place until it is gone.
   const room = Math.max(0, target.capacity - target.placesTaken)
-  return { retire, create: target.mayCreate ? Math.min(target.warm - kept.size, room) : 0 }
+  return { retire, create: mayCreate ? Math.min(wanted, room) : 0 }
 }
 
 const isSilent = ({ hasReported, silentSeconds }: WarmInstance, target: WarmTarget): boolean =>

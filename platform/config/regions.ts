@@ -55,7 +55,7 @@ const Region = z
     capacity: z.int().min(0).default(50),
     /** The number of instances that are kept ready. They are part of the capacity. */
     warm: z.int().min(0).default(0),
-    /** The image that relays of this region run, as the manifest reports it. A new one replaces the warm instances. */
+    /** The image that relays of this region run, as the manifest reports it. A new one replaces the warm instances one by one. */
     image: Image.optional(),
     /** An address near the relays that browsers measure the latency of. */
     ping_url: z.url({ protocol: /^https?$/ }).optional(),

@@ -78,3 +78,19 @@ describe('a warm instance whose row is locked when a session needs one', () => {
     expect(await takenAnd()).toBeUndefined()
   })
 })
+
+test('a session gets a warm instance of the present image before one of an old image that reported later', async () => {
+  const placement = { region: 'local', image: 'the present image', reportSecondsMax: 3600 }
+  await sql`update instances set gone_at = now()`
+  const reportedMinutesAgo = async (minutes: number, image: string | null) => {
+    const instanceId = await insertWarmInstance(sql, { image })
+    await sql`
+      update instances set last_report_at = now() - make_interval(mins => ${minutes}) where instance_id = ${instanceId}`
+    return instanceId
+  }
+  const nobody = await reportedMinutesAgo(1, null)
+  const old = await reportedMinutesAgo(0, 'an old image')
+  const current = await reportedMinutesAgo(2, placement.image)
+  const claim = async () => (await claimWarmInstance(sql, await insertSession(), placement))[0]?.instanceId
+  expect([await claim(), await claim(), await claim(), await claim()]).toEqual([current, old, nobody, undefined])
+})

@@ -21,9 +21,27 @@ test('a region creates no further instance while the report of one is stored', a
 
 test('a region retires no instance that a session claims at the same time', async () => {
   const instanceId = await insertWarmInstance(sql, { image: 'an old image' })
+  const drained = { ...region, warm: 0 }
+  const plan = () => planWarm(sql, drained, true, () => createInstanceId('local'))
   await sql.begin(async (claiming) => {
     await claiming`update instances set assigned_at = now() where instance_id = ${instanceId}`
-    expect((await plan()).destroy).toEqual([])
+    expect((await plan()).destroy).not.toContain(instanceId)
   })
-  expect((await plan()).destroy).toEqual([instanceId])
+  expect((await plan()).destroy).toContain(instanceId)
+})
+
+test('a region without room replaces one ready instance of an old image, and no other before that one is gone', async () => {
+  await sql`update instances set gone_at = now()`
+  const old = [await insertWarmInstance(sql, { image: 'an old image' }), await insertWarmInstance(sql)]
+  await sql`update instances set last_report_at = now() where gone_at is null`
+  const full = { ...region, placement: { ...placement, capacity: 2 }, warm: 2 }
+  const planFull = () => planWarm(sql, full, true, () => createInstanceId('local'))
+  const [oldest = '', other] = old
+  const expected = { create: [], destroy: [oldest], unbound: 1 }
+  expect([await planFull(), await planFull()]).toEqual([expected, expected])
+  await sql`update instances set gone_at = now() where instance_id = ${oldest}`
+  const { create, destroy } = await planFull()
+  expect([create.length, destroy]).toEqual([1, []])
+  await sql`update instances set launched_at = now(), last_report_at = now() where instance_id in ${sql(create)}`
+  expect((await planFull()).destroy).toEqual([other])
 })

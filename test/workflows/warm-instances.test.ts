@@ -12,7 +12,16 @@ const capacity = 6
 
 /** Each test has a region of its own. The relays of the first two are processes; those of the others report when a test does. */
 const processRegions = ['given', 'dead'] as const
-const regions = [...processRegions, 'concurrent', 'silent', 'old-image', 'drained', 'failing', 'idle'] as const
+const regions = [
+  ...processRegions,
+  'concurrent',
+  'silent',
+  'old-image',
+  'new-image',
+  'drained',
+  'failing',
+  'idle',
+] as const
 type Region = (typeof regions)[number]
 
 const hasProcesses = (region: string) => processRegions.some((one) => one === region)
@@ -197,20 +206,56 @@ describe.concurrent('a region with warm instances', () => {
     )
   })
 
-  test('replaces instances of an old image, which no start gets', async () => {
+  test('replaces instances of an old image one after the other, and a start gets one of them until a new one is ready', async () => {
     const old = idsOf(await untilReady('old-image'))
     const { sql } = service.api
     await sql`update instances set image = 'relay-node@0.0.1' where instance_id in ${sql(old)}`
     const user = await service.user()
-    await user.start({ region: 'old-image' })
-    const session = await untilActive('old-image', user)
-    expect(old).not.toContain(session.instance_id)
+    const { session } = (await user.start({ region: 'old-image' })).body
+    expect(old).toContain(session.instance_id)
+    const left = old.find((instanceId) => instanceId !== session.instance_id) ?? ''
+    await untilActive('old-image', user)
+
     await runJob('watch_warm_instances')
     await eventually(
-      async () => idsOf(await listInstances('old-image')),
-      (left) => !left.some((instanceId) => old.includes(instanceId)),
+      async () => idsOf(await listReady('old-image')),
+      (ready) => ready.some((instanceId) => instanceId !== left),
+    )
+    const another = await service.user()
+    const { instance_id } = (await another.start({ region: 'old-image' })).body.session
+    expect(instance_id).not.toBeNull()
+    expect(old).not.toContain(instance_id)
+    await eventually(
+      async () => {
+        await runJob('watch_warm_instances')
+        await reportFakes('old-image')
+        return idsOf(await listInstances('old-image'))
+      },
+      (all) => !all.includes(left),
     )
     await untilReady('old-image')
+  })
+
+  test('keeps all instances of an old image that are ready while the new one does not start', async () => {
+    const old = idsOf(await untilReady('new-image'))
+    const { sql } = service.api
+    await sql`update instances set image = 'relay-node@0.0.1' where instance_id in ${sql(old)}`
+    await runJob('watch_warm_instances')
+    const launched = await eventually(
+      () => listInstances('new-image'),
+      (all) => all.some(({ instanceId, isLaunched }) => isLaunched && !old.includes(instanceId)),
+    )
+    expect(launched.filter(({ isRetired }) => !isRetired)).toHaveLength(warm + 1)
+    const ready = idsOf(await listInstances('new-image')).filter((instanceId) => old.includes(instanceId))
+    expect(ready).toEqual(old)
+    await eventually(
+      async () => {
+        await runJob('watch_warm_instances')
+        await reportFakes('new-image')
+        return idsOf(await listInstances('new-image'))
+      },
+      (all) => all.length === warm && !all.some((instanceId) => old.includes(instanceId)),
+    )
   })
 
   test('retires them while it is drained, and keeps them again when it is resumed', async () => {
