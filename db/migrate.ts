@@ -7,11 +7,14 @@ import { migrate } from './migrations.ts'
 let sql: Database | undefined
 try {
   sql = connectPostgres(readDatabaseUrl(), 1)
-  const applied = await migrate(sql, ({ migration, pauseMillis }) =>
-    process.stdout.write(
-      `${migration} waits for a lock, which a backup may hold; the next attempt is in ${pauseMillis / 1000} s.\n`,
-    ),
-  )
+  const applied = await migrate(sql, {
+    onWait: ({ migration, pauseMillis }) =>
+      process.stdout.write(
+        `${migration} waits for a lock, which a backup may hold; the next attempt is in ${pauseMillis / 1000} s.\n`,
+      ),
+    onNewer: (names) =>
+      process.stdout.write(`A newer version, beside which this one may run, has applied ${names.join(', ')}.\n`),
+  })
   process.stdout.write(applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`)
 } catch (error) {
   const text =

@@ -1,4 +1,7 @@
-/** Migrations are SQL files, applied in the order of their numbers, each in its own transaction. An applied file never changes. */
+/**
+ * Migrations are SQL files, applied in the order of their numbers, each in its own transaction. An applied file never changes. The
+ * first line of each says whether versions without it may run beside it: `-- compatible: REASON` or `-- incompatible: REASON`.
+ */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,6 +16,8 @@ export interface Migration {
   readonly name: string
   readonly text: string
   readonly checksum: string
+  /** Whether a process of a version without it may start beside it. Undefined for files from before this was written. */
+  readonly isCompatible: boolean | undefined
 }
 
 export async function readMigrations(): Promise<Migration[]> {
@@ -20,24 +25,34 @@ export async function readMigrations(): Promise<Migration[]> {
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(new URL(name, directory), 'utf8')
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') }
+      const checksum = createHash('sha256').update(text).digest('hex')
+      return { name, text, checksum, isCompatible: readCompatibility(text) }
     }),
   )
+}
+
+function readCompatibility(text: string): boolean | undefined {
+  const [, word] = /^-- (compatible|incompatible): \S/.exec(text) ?? []
+  return word === undefined ? undefined : word === 'compatible'
 }
 
 /** A migration that waits for a lock blocks everything that wants the table after it, such as all requests behind a backup. */
 const lockMillisMax = 2000
 const pauseMillis = (attempt: number): number => Math.min(500 * 2 ** attempt, 15_000)
 
-/** Called when a migration gave way, with the time until its next attempt. */
-export type ReportWait = (wait: { readonly migration: string; readonly pauseMillis: number }) => void
+export interface MigrationReports {
+  /** Called when a migration gave way, with the time until its next attempt. */
+  readonly onWait?: (wait: { readonly migration: string; readonly pauseMillis: number }) => void
+  /** Called with the names of migrations of a newer version, when this one may run beside all of them. */
+  readonly onNewer?: (names: readonly string[]) => void
+}
 
 /**
  * Applies the pending migrations and returns their names. Several processes may call it at the same time. Throws when an applied
- * file has changed, or when the database has a migration that this version lacks. One that cannot lock its tables within two
- * seconds, or ends in a deadlock, is tried again after a pause that grows.
+ * file has changed, or when the database has a migration that this version lacks and that is not marked as compatible. One that
+ * cannot lock its tables within two seconds, or ends in a deadlock, is tried again after a pause that grows.
  */
-export async function migrate(sql: Database, reportWait: ReportWait = () => {}): Promise<string[]> {
+export async function migrate(sql: Database, reports: MigrationReports = {}): Promise<string[]> {
   const migrations = await readMigrations()
   const connection = await sql.reserve()
   try {
@@ -46,17 +61,14 @@ export async function migrate(sql: Database, reportWait: ReportWait = () => {}):
     await connection`select pg_advisory_lock(${migrationLock})`
     await connection`create table if not exists schema_migrations (
       name text primary key, checksum text not null, applied_at timestamptz not null default now())`
-    const applied = new Map(
-      (await connection<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations`).map(
-        (row) => [row.name, row.checksum] as const,
-      ),
-    )
-    const checksums = new Map(migrations.map((one) => [one.name, one.checksum] as const))
-    for (const [name, checksum] of applied) refuseDrift(name, checksum, checksums.get(name))
-    const pending = migrations.filter((one) => !applied.has(one.name))
+    const applied = await selectApplied(connection)
+    const { pending, newer, refused, changed } = compare(migrations, applied)
+    refuseDifferences(refused, changed)
+    if (newer.length > 0) reports.onNewer?.(newer)
     await connection.unsafe(`set lock_timeout = ${lockMillisMax}`)
-    for (const one of pending) await applyWithPauses(connection, one, reportWait)
-    return pending.map((one) => one.name)
+    for (const one of migrations.filter(({ name }) => pending.includes(name)))
+      await applyWithPauses(connection, one, reports)
+    return [...pending]
   } finally {
     await connection`select pg_advisory_unlock(${migrationLock})`.catch(() => {})
     await connection`reset all`.catch(() => {})
@@ -64,20 +76,21 @@ export async function migrate(sql: Database, reportWait: ReportWait = () => {}):
   }
 }
 
-async function applyWithPauses(connection: Sql, migration: Migration, reportWait: ReportWait): Promise<void> {
-  const { name, text, checksum } = migration
+async function applyWithPauses(connection: Sql, migration: Migration, { onWait }: MigrationReports): Promise<void> {
+  const { name, text, checksum, isCompatible = null } = migration
+  // Ignores the column of a table that has none yet: the first migrations are older than it.
+  const record = `insert into schema_migrations select * from jsonb_populate_record(null::schema_migrations, jsonb_build_object(
+    'name', '${name}', 'checksum', '${checksum}', 'applied_at', now(), 'compatible', ${isCompatible}::boolean))`
   for (let attempt = 0; ; attempt += 1) {
     try {
-      await connection.unsafe(
-        `begin;\n${text}\n;insert into schema_migrations (name, checksum) values ('${name}', '${checksum}');\ncommit;`,
-      )
+      await connection.unsafe(`begin;\n${text}\n;${record};\ncommit;`)
       return
     } catch (error) {
       await connection.unsafe('rollback')
       if (!isLockMissing(error))
         throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
     }
-    reportWait({ migration: name, pauseMillis: pauseMillis(attempt) })
+    onWait?.({ migration: name, pauseMillis: pauseMillis(attempt) })
     await sleep(pauseMillis(attempt))
   }
 }
@@ -89,8 +102,10 @@ const isLockMissing = (error: unknown): boolean =>
 /** How the database differs from the migrations of this version, by their names. */
 export interface MigrationDifferences {
   readonly pending: readonly string[]
-  /** Applied by a newer version. */
-  readonly unknown: readonly string[]
+  /** Applied by a newer version, beside which this one may run. */
+  readonly newer: readonly string[]
+  /** Applied by a newer version that this one cannot run beside. */
+  readonly refused: readonly string[]
   /** Changed after they were applied. */
   readonly changed: readonly string[]
 }
@@ -101,17 +116,30 @@ export async function findMigrationDifferences(sql: Sql): Promise<MigrationDiffe
     readMigrations(),
     sql<{ exists: boolean }[]>`select to_regclass('schema_migrations') is not null as exists`,
   ])
-  const rows = table?.exists
-    ? await sql<{ name: string; checksum: string }[]>`select name, checksum from schema_migrations order by name`
-    : []
-  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum] as const))
-  const names = new Set(migrations.map(({ name }) => name))
+  return compare(migrations, table?.exists ? await selectApplied(sql) : [])
+}
+
+interface AppliedMigration {
+  readonly name: string
+  readonly checksum: string
+  readonly compatible: boolean | null
+}
+
+/** The column is read from the whole row, since a table that was created by an earlier version has none. */
+const selectApplied = (sql: Sql): Promise<AppliedMigration[]> =>
+  sql<AppliedMigration[]>`
+    select name, checksum, (to_jsonb(m) ->> 'compatible')::boolean as compatible from schema_migrations m order by name`
+
+function compare(migrations: readonly Migration[], applied: readonly AppliedMigration[]): MigrationDifferences {
+  const checksums = new Map(migrations.map(({ name, checksum }) => [name, checksum] as const))
+  const appliedNames = new Set(applied.map(({ name }) => name))
+  const unknown = applied.filter(({ name }) => !checksums.has(name))
+  const namesOf = (some: readonly { readonly name: string }[]) => some.map(({ name }) => name)
   return {
-    pending: migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
-    unknown: rows.filter(({ name }) => !names.has(name)).map(({ name }) => name),
-    changed: migrations
-      .filter(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum)
-      .map(({ name }) => name),
+    pending: namesOf(migrations.filter(({ name }) => !appliedNames.has(name))),
+    newer: namesOf(unknown.filter(({ compatible }) => compatible === true)),
+    refused: namesOf(unknown.filter(({ compatible }) => compatible !== true)),
+    changed: namesOf(applied.filter(({ name, checksum }) => (checksums.get(name) ?? checksum) !== checksum)),
   }
 }
 
@@ -123,7 +151,11 @@ export async function migrateWhenReachable(url: string, log: Logger): Promise<vo
   for (let attempt = 0; ; attempt += 1) {
     const sql = connectPostgres(url, 1)
     try {
-      const applied = await migrate(sql, (wait) => log.warn(wait, 'a migration waits for the locks of its tables'))
+      const applied = await migrate(sql, {
+        onWait: (wait) => log.warn(wait, 'a migration waits for the locks of its tables'),
+        onNewer: (migrations) =>
+          log.warn({ migrations }, 'the database has migrations of a newer version, which this version may run beside'),
+      })
       if (applied.length > 0) log.info({ applied }, 'applied migrations')
       return
     } catch (error) {
@@ -136,9 +168,11 @@ export async function migrateWhenReachable(url: string, log: Logger): Promise<vo
   }
 }
 
-function refuseDrift(name: string, appliedChecksum: string, checksum: string | undefined): void {
-  if (checksum === undefined)
-    throw new Error(`the database has migration ${name}, which this version lacks: run the newer version`)
-  if (checksum !== appliedChecksum)
-    throw new Error(`migration ${name} was changed after it was applied: restore it and write a new one`)
+function refuseDifferences([refused]: readonly string[], [changed]: readonly string[]): void {
+  if (refused !== undefined)
+    throw new Error(
+      `the database has migration ${refused}, which this version lacks and cannot run beside: run the newer version`,
+    )
+  if (changed !== undefined)
+    throw new Error(`migration ${changed} was changed after it was applied: restore it and write a new one`)
 }

@@ -581,6 +581,7 @@ create table schema_migrations (
   name       text        not null,
   checksum   text        not null,
   applied_at timestamptz not null default now(),
+  compatible boolean,
   constraint schema_migrations_pkey primary key (name)
 );
 

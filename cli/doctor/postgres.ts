@@ -136,7 +136,7 @@ function settingProblems(status: ServerStatus, isEmbedded: boolean): Problem[] {
 }
 
 async function checkMigrations(sql: Database): Promise<Finding> {
-  const { pending, unknown, changed } = await findMigrationDifferences(sql)
+  const { pending, newer, refused, changed } = await findMigrationDifferences(sql)
   return combine('the schema has every migration of this version, and no other', [
     ...(pending.length > 0
       ? [
@@ -146,11 +146,19 @@ async function checkMigrations(sql: Database): Promise<Finding> {
           ),
         ]
       : []),
-    ...(unknown.length > 0
+    ...(refused.length > 0
       ? [
           fail(
-            `of a newer version: ${formatNames(unknown)}`,
+            `of a newer version: ${formatNames(refused)}`,
             'Run the newer version of the service with this database.',
+          ),
+        ]
+      : []),
+    ...(newer.length > 0
+      ? [
+          warn(
+            `of a newer version, beside which this one may run: ${formatNames(newer)}`,
+            'Nothing for now: this version works with them. Run the newer version when its fault is mended.',
           ),
         ]
       : []),

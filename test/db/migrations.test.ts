@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { connectPostgres, type Database } from '../../db/connection.ts'
-import { migrate, readMigrations } from '../../db/migrations.ts'
+import { connectPostgres, type Database, type Sql } from '../../db/connection.ts'
+import { findMigrationDifferences, migrate, migrateWhenReachable, readMigrations } from '../../db/migrations.ts'
 import { schemaText } from '../../db/schema.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
+import { createLog } from '../../platform/log.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 
-async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> {
+async function emptyDatabase(): Promise<{ sql: Database; url: string; connect(): Database }> {
   const database = await createEmptyDatabase()
   const open: Database[] = []
   onTestFinished(async () => {
@@ -19,13 +20,23 @@ async function emptyDatabase(): Promise<{ sql: Database; connect(): Database }> 
     open.push(sql)
     return sql
   }
-  return { sql: connect(), connect }
+  return { sql: connect(), url: database.url, connect }
 }
 
 const names = (await readMigrations()).map((one) => one.name)
 
 test('each migration has its own number', () => {
   expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length)
+})
+
+test('each migration from 0037 on says in its first line whether versions without it may run beside it', async () => {
+  const silent = (await readMigrations()).filter(
+    ({ name, isCompatible }) => name >= '0037' && isCompatible === undefined,
+  )
+  expect(
+    silent.map(({ name }) => name),
+    'begin with "-- compatible: REASON" or "-- incompatible: REASON" (docs/operating.md, "Upgrades")',
+  ).toEqual([])
 })
 
 test('an empty database gets all migrations in order, and a second run applies none', async () => {
@@ -62,9 +73,11 @@ test('a migration behind a backup blocks no reads for longer than two seconds, a
   const waits: string[] = []
   let applied: Promise<string[]> = Promise.resolve([])
   await new Promise<void>((resolve) => {
-    applied = migrate(sql, ({ migration }) => {
-      waits.push(migration)
-      resolve()
+    applied = migrate(sql, {
+      onWait: ({ migration }) => {
+        waits.push(migration)
+        resolve()
+      },
     })
   })
   expect(await connect()`select count(*)::int as count from users`).toEqual([{ count: 0 }])
@@ -107,13 +120,71 @@ test('a migration that was changed after it was applied is refused by name', asy
   )
 })
 
-test('a database with a migration of a newer version is refused, with the name of the migration', async () => {
+/** As a newer version stores it. */
+const insertNewer = async (sql: Sql, name: string, compatible: boolean | null) => {
+  await sql`insert into schema_migrations (name, checksum, compatible) values (${name}, 'unknown', ${compatible})`
+}
+
+test.each([false, null])('a migration of a newer version whose mark is %s is refused by name', async (compatible) => {
   const { sql } = await emptyDatabase()
   await migrate(sql)
-  await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
+  await insertNewer(sql, '9998_beside.sql', true)
+  await insertNewer(sql, '9999_the_future.sql', compatible)
   await expect(migrate(sql)).rejects.toThrow(
-    'the database has migration 9999_the_future.sql, which this version lacks: run the newer version',
+    'the database has migration 9999_the_future.sql, which this version lacks and cannot run beside: run the newer version',
   )
+})
+
+test('a version starts beside compatible migrations of a newer one, which it logs, and applies its own', async () => {
+  const { sql, url } = await emptyDatabase()
+  const own = await migrate(sql)
+  const last = own.at(-1) ?? ''
+  await insertNewer(sql, '9998_beside.sql', true)
+  await insertNewer(sql, '9999_another.sql', true)
+  await sql`delete from schema_migrations where name = ${last}`
+  const lines: string[] = []
+  await migrateWhenReachable(url, createLog('worker', 'info', { write: (line) => void lines.push(line) }))
+  const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+  expect(logged.map(({ level, migrations, applied }) => ({ level, migrations, applied }))).toEqual([
+    { level: 'warn', migrations: ['9998_beside.sql', '9999_another.sql'] },
+    { level: 'info', applied: [last] },
+  ])
+})
+
+test('npm run migrate of a version beside a newer one succeeds, and names the migrations', async () => {
+  const { sql, url } = await emptyDatabase()
+  await migrate(sql)
+  await insertNewer(sql, '9999_beside.sql', true)
+  const environment = { PATH: '/usr/bin:/bin', DATABASE_URL: url }
+  const { stdout } = await promisify(execFile)(process.execPath, nodeArguments('db/migrate.ts'), { env: environment })
+  expect(stdout).toBe(
+    'A newer version, beside which this one may run, has applied 9999_beside.sql.\nThe database is up to date.\n',
+  )
+})
+
+test('the mark of a migration is stored when it is applied, and those before the first mark have none', async () => {
+  const { sql } = await emptyDatabase()
+  await migrate(sql)
+  const stored = await sql<{ name: string; compatible: boolean | null }[]>`
+    select name, compatible from schema_migrations order by name`
+  const marks = (await readMigrations()).map(({ name, isCompatible = null }) => ({
+    name,
+    compatible: name < '0037' ? null : isCompatible,
+  }))
+  expect(marks).toContainEqual({ name: '0037_compatible_migrations.sql', compatible: true })
+  expect([...stored]).toEqual(marks)
+})
+
+test('a database whose table of migrations is older than the marks gets the pending ones, and is read by the checks', async () => {
+  const { sql } = await emptyDatabase()
+  await migrate(sql)
+  await sql`alter table schema_migrations drop column compatible`
+  await sql`delete from schema_migrations where name >= '0037'`
+  await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
+  await expect(migrate(sql)).rejects.toThrow('9999_the_future.sql')
+  expect((await findMigrationDifferences(sql)).refused).toEqual(['9999_the_future.sql'])
+  await sql`delete from schema_migrations where name = '9999_the_future.sql'`
+  expect(await migrate(sql)).toEqual(names.filter((name) => name >= '0037'))
 })
 
 test('a refused migration releases the lock, so that other processes are refused instead of waiting', async () => {

@@ -92,6 +92,15 @@ test('migrations of a newer version, and changed ones, have failed', async () =>
   expect((await examine(url)).migrations?.detail).toMatch(/^missing: 0001_\w+\.sql, .* and \d+ more$/)
 })
 
+test('a database that a newer version has migrated, and that this one may run beside, is a warning', async () => {
+  const { url, sql } = await givenDatabase()
+  await sql`insert into schema_migrations (name, checksum, compatible) values ('9999_newer.sql', 'none', true)`
+  expect((await examine(url)).migrations).toMatchObject({
+    status: 'warn',
+    detail: 'of a newer version, beside which this one may run: 9999_newer.sql',
+  })
+})
+
 test('an encryption key with the same id and another value has failed', async () => {
   const { url, sql } = await givenDatabase()
   const [first, second] = [
