@@ -1,4 +1,6 @@
 /** The relay provider of each region, and metrics of its calls. */
+import type { Sql } from '../db/connection.ts'
+import { storeRelayProgram } from '../db/relay-programs.ts'
 import { findHostProblem } from '../platform/bindable-host.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { RegionConfig } from '../platform/config/regions.ts'
@@ -12,6 +14,11 @@ import { createUserData } from '../providers/relay/user-data.ts'
 import type { WorkerMetrics } from './worker/metrics.ts'
 
 export type RelayProviders = ReadonlyMap<string, RelayProvider>
+
+/** Stores the program that the user data of instances names, so that the api of any version serves it. */
+export async function keepRelayProgram(sql: Sql, { regions }: Pick<Config, 'regions'>): Promise<void> {
+  if (regions.some(({ provider }) => provider !== 'local')) await storeRelayProgram(sql, await relayBundle())
+}
 
 /** @returns providers by region. */
 export async function createRelayProviders(config: Config, log: Logger): Promise<RelayProviders> {

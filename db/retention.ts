@@ -107,6 +107,7 @@ export const boundedTables = {
     'provider_checks',
     'regions',
     'relay_legal_transitions',
+    'relay_programs',
     'schema_migrations',
   ],
 } as const

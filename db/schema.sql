@@ -472,6 +472,14 @@ create table relay_legal_transitions (
   constraint relay_legal_transitions_pkey primary key (from_state, to_state, reason)
 );
 
+create table relay_programs (
+  file_name    text        not null,
+  code         bytea       not null,
+  last_used_at timestamptz not null default now(),
+  constraint relay_programs_pkey primary key (file_name),
+  constraint relay_programs_code_size check (octet_length(code) >= 1 and octet_length(code) <= 4194304)
+);
+
 create table relay_sessions (
   id                     uuid        not null default gen_random_uuid(),
   user_id                uuid        not null,

@@ -8,7 +8,7 @@ import { ConfigError } from '../../platform/config/environment.ts'
 import { runProgram } from '../../platform/program.ts'
 import { startTracing } from '../../platform/start-tracing.ts'
 import { assertFleetName } from '../fleet-names.ts'
-import { createRelayProviders } from '../relay-providers.ts'
+import { createRelayProviders, keepRelayProgram } from '../relay-providers.ts'
 import { startAliveFile } from './alive-file.ts'
 import { startProcessMetrics } from './process-metrics.ts'
 import { installRuntime } from './runtime.ts'
@@ -30,6 +30,7 @@ await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
     process.exit(1)
   }
   migrateWhenReachable(url, log)
+    .then(() => keepRelayProgram(sql, config))
     .then(() => createRelayProviders(config, log))
     .then(async (providers) => {
       await assertFleetName({ config, sql, log, providers })

@@ -2,6 +2,7 @@
 import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
 import { countUndeliveredCommands } from '../../db/relay-commands.ts'
+import { listRelayPrograms } from '../../db/relay-programs.ts'
 import { countAliveWorkers } from '../../db/workers.ts'
 import { memoizeWithTtl } from '../../platform/memoize-with-ttl.ts'
 import { relayBundle } from '../../platform/relay-bundle.ts'
@@ -16,6 +17,8 @@ import type { Route } from './route.ts'
 const checkMillisMax = 1500
 /** Tasks and commands that wait for longer are not taken, or their workers die of them: a living worker takes them at once. */
 const waitSecondsMax = 30
+/** An instance that asks for its program earlier asks again. */
+const programsTtlMillis = 5000
 
 interface Deps {
   readonly services: Services
@@ -60,13 +63,18 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
 
   addPageRoutes(router, () => openapiDocument(routes, services.config.apiUrl))
 
-  // For instances that start. It contains no secret, and its name changes with its content.
+  // For instances that start. A program contains no secret, and its name changes with its content. One read of the database serves the
+  // requests of some seconds, since anybody may ask for any name.
+  const readPrograms = memoizeWithTtl(programsTtlMillis, () => listRelayPrograms(services.sql))
   router.get('/relay-node/:fileName', async (ctx) => {
-    const { fileName, code } = await relayBundle()
-    if (ctx.params.fileName !== fileName) throw new Refusal('not_found')
+    const isAsked = ({ fileName }: { readonly fileName: string }) => fileName === ctx.params.fileName
+    const own = await relayBundle()
+    // Those of other versions, whose workers may run beside this api.
+    const program = isAsked(own) ? own : (await readPrograms()).find(isAsked)
+    if (!program) throw new Refusal('not_found')
     ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
     ctx.type = 'text/javascript'
-    ctx.body = code
+    ctx.body = program.code
   })
 
   return router

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { appendFile, cp, writeFile } from 'node:fs/promises'
+import { appendFile, cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { relayArguments } from '../../platform/local-relays.ts'
 import { relayBundle, relayFingerprint } from '../../platform/relay-bundle.ts'
@@ -54,12 +55,37 @@ test('the bundle imports no package, and contains no path of this machine', asyn
   expect(text).not.toContain(`${homedir()}/`)
 })
 
+/** A copy of the sources of the bundle, elsewhere. */
+async function copySources(): Promise<string> {
+  const folder = await temporaryFolder()
+  for (const source of ['relay-node', 'platform'])
+    await cp(fileURLToPath(new URL(source, project)), join(folder, source), { recursive: true })
+  return folder
+}
+
+test('the same sources have the same bundle, byte for byte, in another folder and environment', async () => {
+  const folder = await copySources()
+  await symlink(fileURLToPath(new URL('node_modules', project)), join(folder, 'node_modules'))
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'relay-node/build.ts'], {
+    cwd: folder,
+    env: { PATH: '/usr/bin:/bin', TZ: 'Asia/Tokyo', LANG: 'tr_TR.UTF-8' },
+  })
+  const { fileName, code } = await relayBundle()
+  expect((await readFile(join(folder, 'dist', fileName))).equals(code)).toBe(true)
+})
+
+test('the bundle contains only files whose change changes its fingerprint', async () => {
+  const text = (await relayBundle()).code.toString()
+  const files = [...text.matchAll(/^\/\/ (\S+\.\w+)$/gm)].map(([, file]) => file)
+  expect(files).toContain('relay-node/main.ts')
+  expect(files.filter((file) => !/^(relay-node|platform)\/[^/]+\.ts$/.test(file ?? ''))).toEqual([])
+})
+
 test.each(['relay-node/health.ts', 'platform/file-lock.ts'])(
   'a change of %s changes the fingerprint of the bundle',
   async (file) => {
-    const folder = await temporaryFolder()
-    for (const source of ['relay-node', 'platform'])
-      await cp(fileURLToPath(new URL(source, project)), join(folder, source), { recursive: true })
+    const folder = await copySources()
     const copy = pathToFileURL(`${folder}/`)
     const before = await relayFingerprint(copy)
     expect(before).toBe(await relayFingerprint(project))

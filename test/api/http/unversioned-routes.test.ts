@@ -1,8 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi as startListening } from '../../../api/start-api.ts'
 import { connectPostgres } from '../../../db/connection.ts'
 import { migrationLock } from '../../../db/migrations.ts'
+import { type RelayProgram, storeRelayProgram } from '../../../db/relay-programs.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
 import { relayBundle } from '../../../platform/relay-bundle.ts'
@@ -176,6 +177,15 @@ describe('GET /metrics', () => {
   })
 })
 
+const programs = (count: number): [RelayProgram, ...RelayProgram[]] =>
+  Array.from({ length: count }, (_, index) => {
+    const code = Buffer.from(`console.log(${index})\n`)
+    return {
+      fileName: `relay-node-0.1.${index}-${createHash('sha256').update(code).digest('hex').slice(0, 12)}.mjs`,
+      code,
+    }
+  }) as [RelayProgram, ...RelayProgram[]]
+
 describe('GET /relay-node/<file name>', () => {
   test('serves the program of relays under the name of its content, for any cache', async () => {
     const { fileName, code } = await relayBundle()
@@ -184,6 +194,24 @@ describe('GET /relay-node/<file name>', () => {
     expect(answer.headers.get('content-type')).toMatch('text/javascript')
     expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     expect(Buffer.from(await answer.arrayBuffer()).equals(code)).toBe(true)
+  })
+
+  test('serves the program of another version whose worker has started, and asks the database once for all names', async () => {
+    const api = await startApi()
+    const [other] = programs(1)
+    await storeRelayProgram(api.sql, other)
+    expect((await page(api, `/relay-node/${(await relayBundle()).fileName}`)).status).toBe(200)
+    const answer = await page(api, `/relay-node/${other.fileName}`)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toMatch('text/javascript')
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(Buffer.from(await answer.arrayBuffer()).equals(other.code)).toBe(true)
+    // A read would wait for the end of the transaction.
+    await api.sql.begin(async (locking) => {
+      await locking`lock table relay_programs in access exclusive mode`
+      const statuses = programs(20).map(async ({ fileName }) => (await page(api, `/relay-node/${fileName}`)).status)
+      expect(await Promise.all(statuses)).toEqual([200, ...Array(19).fill(404)])
+    })
   })
 
   test.each(['relay-node-0.0.1-000000000000.mjs', 'main.ts', '..%2fpackage.json'])('has no file %s', async (name) => {
