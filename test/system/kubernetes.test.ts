@@ -259,8 +259,15 @@ test('the workers of another version run beside the others, with their configura
   expect(variablesOf(version)).toEqual({ ...variablesOf(worker), SVC_WORKER_BUILD_ID: '0.2.0' })
   expect(secretKeysOf(version)).toEqual(secretKeysOf(worker))
   expect(containerOf(version).image).toBe('registry.example.com/relay-control-plane:0.2.0')
-  const policies = ofKind('NetworkPolicy', 'PodDisruptionBudget').map(({ spec }) => spec.podSelector ?? spec.selector)
-  for (const matched of policies.map(selected)) expect(matched.includes(version)).toBe(matched.includes(worker))
+  const policies = ofKind('NetworkPolicy').map(({ spec }) => selected(spec.podSelector))
+  for (const matched of policies) expect(matched.includes(version)).toBe(matched.includes(worker))
+  // An eviction that two budgets have to allow is refused always.
+  const budgets = ofKind('PodDisruptionBudget').map(({ spec }) => ({ ...spec, selected: selected(spec.selector) }))
+  for (const deployment of [worker, version]) {
+    const [budget, ...others] = budgets.filter((one) => one.selected.includes(deployment))
+    expect(budget).toMatchObject({ minAvailable: 1, selected: [deployment] })
+    expect(others).toEqual([])
+  }
 })
 
 test('a release with another image gets a migration job of its own', async () => {
