@@ -5141,6 +5141,20 @@ export interface operations {
                         started_at_ms?: number;
                         /** @enum {string} */
                         engine?: "srt-live-transmit" | "sls" | "none";
+                        /** @description How many callers the process of the relay has refused, by reason. Not stored. */
+                        refused?: {
+                            unauthorized?: number;
+                            overload?: number;
+                            bad_mode?: number;
+                            conflict?: number;
+                            down?: number;
+                            bad_request?: number;
+                            version?: number;
+                            passphrase?: number;
+                            engine?: number;
+                            srt_at_srtla_port?: number;
+                            srtla_at_srt_port?: number;
+                        };
                         /** @description The form of older relays. No stream comes in when no group has a connection. */
                         groups?: {
                             connections?: unknown[];

@@ -4,7 +4,9 @@ import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'
 import type { Peer, Remote } from './peer.ts'
+import { RefusalCounts } from './refusal-counts.ts'
 import { SrtGate } from './srt-gate.ts'
+import { isCall } from './srt-packets.ts'
 import { SrtlaGroup } from './srtla-group.ts'
 import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
 import { noPublisher, type PublishersReply, type StatsReply, showGroup, showPublisher } from './stats.ts'
@@ -48,15 +50,19 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
     openUdpPort(host, log, ports.publishPort),
     openUdpPort(host, log, ports.playPort),
   ])
+  const refused = new RefusalCounts(log)
   const srtla = new SrtlaReceiver({
     sendTo: (datagram, remote) => srtlaPort.send(datagram, remote),
     onSrtPacket: (group, datagram) => gate.receive('publish', datagram, group, now()),
+    // An answer would keep the links of an encoder from before a restart, which have to register again, alive.
+    onStranger: (datagram) => isCall(datagram) && refused.add('srt_at_srtla_port'),
     onGroupEnded: (group) => gate.endPeer('publish', group),
   })
   const meter = new IngestMeter()
   const gate = new SrtGate({
     ...options,
     log,
+    onRefused: (reason) => refused.add(reason),
     onPublisher(connection) {
       meter.sample(connection, now())
       if (connection) srtla.markAdmitted(connection.peer)
@@ -93,6 +99,7 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
         links: listLinks(gate, srtla).length,
         players: gate.players.length,
         engine: engine?.name ?? 'none',
+        refused: refused.list(),
         now: now(),
       }),
     showStats(): StatsReply {

@@ -1,5 +1,6 @@
 /** Summarises what the publisher sends: for health reports, for `/stats` and for scene switchers. Nothing per link. */
 import type { RelayEngine } from '../platform/relay-engines.ts'
+import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { SrtConnection } from './srt-connection.ts'
 
 /** The body of a health report's `stats`. */
@@ -16,6 +17,8 @@ export interface IngestSummary {
   /** Of all publishers since the relay started. */
   readonly bytes_total: number
   readonly engine: RelayEngine | 'none'
+  /** How many callers were refused since the relay started. A reason without one is absent. */
+  readonly refused: Partial<Record<RelayRefusal, number>>
 }
 
 /** A connection without data for longer does not publish. */
@@ -86,10 +89,19 @@ export interface IngestView {
   readonly links: number
   readonly players: number
   readonly engine: RelayEngine | 'none'
+  readonly refused: IngestSummary['refused']
   readonly now: number
 }
 
-export function summarizeIngest({ meter, connection, links, players, engine, now }: IngestView): IngestSummary {
+export function summarizeIngest({
+  meter,
+  connection,
+  links,
+  players,
+  engine,
+  refused,
+  now,
+}: IngestView): IngestSummary {
   const publishing = meter.isPublishing(now)
   const { bitrateKbps, lossPct } = meter.rates(now)
   const rtt = connection?.counters.rttMillis
@@ -102,5 +114,6 @@ export function summarizeIngest({ meter, connection, links, players, engine, now
     players,
     bytes_total: meter.bytesTotal,
     engine,
+    refused,
   }
 }

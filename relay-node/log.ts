@@ -7,6 +7,27 @@ export type Log = (
   fields?: Readonly<Record<string, unknown>>,
 ) => void
 
+const limitedMillis = 10_000
+
+/**
+ * A log for what any datagram may cause: each message and `reason` appears at most every 10 s, with the `times` that it was logged
+ * since. Reasons must be few, since they are kept.
+ */
+export function limitLog(log: Log): Log {
+  const entries = new Map<string, { loggedAt: number; times: number }>()
+  return (level, message, fields) => {
+    const key = `${message} ${fields?.reason}`
+    const entry = entries.get(key) ?? { loggedAt: Number.NEGATIVE_INFINITY, times: 0 }
+    entries.set(key, entry)
+    entry.times += 1
+    const now = performance.now()
+    if (now - entry.loggedAt < limitedMillis) return
+    log(level, message, { ...fields, times: entry.times })
+    entry.loggedAt = now
+    entry.times = 0
+  }
+}
+
 /** Writes to standard output. The relay keeps running when the output cannot be written. */
 export function createLog(instanceId: string): Log {
   const format: (...entry: Parameters<Log>) => string = (level, msg, fields) => {

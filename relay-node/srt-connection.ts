@@ -3,6 +3,7 @@
  * of the peer, which the gate has answered, so the connection begins with one of its own and replaces the cookie of the conclusion.
  */
 import { createSocket, type Socket } from 'node:dgram'
+import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import { PacketLoss } from './packet-loss.ts'
 import type { Peer } from './peer.ts'
@@ -13,6 +14,7 @@ import {
   type Handshake,
   isData,
   isHandshake,
+  isPassphraseRefusal,
   isRetransmitted,
   isShutdown,
   parseAcknowledgement,
@@ -38,6 +40,8 @@ export interface ConnectionOptions {
   readonly engine: Engine
   readonly cap: ThroughputCap | undefined
   readonly now: number
+  /** The engine refuses the caller, whose connection is closed then. */
+  readonly onRefused: (reason: RelayRefusal) => void
   /** Called once, when no datagram is forwarded any more. */
   readonly onClosed: (reason: string) => void
 }
@@ -173,9 +177,12 @@ export class SrtConnection {
     if (handshake?.phase === 'induction') this.#receiveCookie(handshake)
     else {
       this.peer.send(datagram)
-      if (handshake !== undefined) this.#receiveAgreement(handshake)
-      // Any other type is a refusal of the engine, for example because of a wrong passphrase.
-      else this.close('refused by the engine')
+      if (handshake?.phase === 'conclusion' && handshake.fault === undefined) this.#receiveAgreement(handshake)
+      // Any other type is a refusal of the engine.
+      else {
+        this.#options.onRefused(isPassphraseRefusal(datagram) ? 'passphrase' : 'engine')
+        this.close('refused by the engine')
+      }
     }
   }
 

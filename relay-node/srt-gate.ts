@@ -4,6 +4,7 @@
  * datagrams cost neither memory nor a process.
  */
 import { createHmac, randomBytes } from 'node:crypto'
+import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { Engine } from './engine.ts'
 import type { Log } from './log.ts'
 import type { Peer } from './peer.ts'
@@ -12,12 +13,14 @@ import { ReplyBudget } from './reply-budget.ts'
 import { SrtConnection } from './srt-connection.ts'
 import {
   buildInductionReply,
+  buildRejection,
   destinationOf,
   type Handshake,
   isHandshake,
   parseHandshake,
   type Rejection,
 } from './srt-packets.ts'
+import { buildNotice, isRegistration } from './srtla-packets.ts'
 import { StartBudget } from './start-budget.ts'
 import { findObjection, type Role } from './stream-access.ts'
 import { ThroughputCap } from './throughput-cap.ts'
@@ -36,6 +39,8 @@ export interface GateOptions {
   readonly log: Log
   /** The pause before a refusal. A second by default. */
   readonly refusalMillis?: number
+  /** A caller gets a refusal. */
+  readonly onRefused?: (reason: RelayRefusal) => void
   /** The publisher's connection was opened or closed. */
   readonly onPublisher?: (connection: SrtConnection | undefined) => void
 }
@@ -54,7 +59,7 @@ export class SrtGate {
   constructor(options: GateOptions) {
     this.#options = options
     this.streamToken = options.streamToken
-    this.#refusals = new Refusals({ millis: options.refusalMillis ?? 1_000, log: options.log })
+    this.#refusals = new Refusals(options.refusalMillis ?? 1_000)
   }
 
   /** The connection of the publisher, which may still be opening. There is one at most. */
@@ -72,8 +77,10 @@ export class SrtGate {
    * @param now milliseconds of a clock that never goes back.
    */
   receive(role: Role, datagram: Buffer, peer: Peer, now: number): void {
+    const connection = this.#connections[role].get(peer.key)
     if (isHandshake(datagram) && destinationOf(datagram) === 0) this.#receiveHandshake(role, datagram, peer, now)
-    else this.#connections[role].get(peer.key)?.receive(datagram, now)
+    else if (connection !== undefined) connection.receive(datagram, now)
+    else if (isRegistration(datagram)) this.#refuseRegistration(peer, now)
   }
 
   /** The peer has no network path left. */
@@ -103,26 +110,41 @@ export class SrtGate {
     // A relay that answered replies would, after one forged datagram, exchange answers with another one for ever. No socket has the
     // id 0, with which the reply to a request would look like a request.
     if (handshake === undefined || handshake.isReply || handshake.socketId === 0) return
-    if (handshake.phase === 'induction') {
-      this.#answerInduction(role, datagram, handshake.socketId, peer, now)
+    if (handshake.phase !== 'conclusion') {
+      this.#answerFirst(role, datagram, handshake, peer, now)
       return
     }
     const current = this.#connections[role].get(peer.key)
-    if (current?.peerSocketId === handshake.socketId) current.receive(datagram, now)
+    if (handshake.fault === undefined && current?.peerSocketId === handshake.socketId) current.receive(datagram, now)
     else if (this.#isOwnCookie(role, peer, handshake, now)) this.#decide(role, datagram, handshake, peer, now)
   }
 
-  #answerInduction(role: Role, induction: Buffer, socketId: number, peer: Peer, now: number): void {
+  #answerFirst(role: Role, handshake: Buffer, { phase, socketId }: Handshake, peer: Peer, now: number): void {
     if (!this.#inductions[peer.protocol].take(peer.host, now)) return
-    peer.send(buildInductionReply(induction, this.#cookieOf(role, peer, socketId, now)))
+    if (phase === 'induction') peer.send(buildInductionReply(handshake, this.#cookieOf(role, peer, socketId, now)))
+    else {
+      this.#options.onRefused?.('bad_mode')
+      peer.send(buildRejection(handshake, 'bad_mode'))
+    }
   }
 
-  #decide(role: Role, conclusion: Buffer, { streamId }: Handshake, peer: Peer, now: number): void {
+  /** An encoder that sends SRTLA to a port of SRT would wait for ever. */
+  #refuseRegistration(peer: Peer, now: number): void {
+    if (!this.#inductions.srt.take(peer.host, now)) return
+    this.#options.onRefused?.('srtla_at_srt_port')
+    peer.send(buildNotice('reg_err'))
+  }
+
+  #decide(role: Role, conclusion: Buffer, { fault, streamId }: Handshake, peer: Peer, now: number): void {
     const { engine } = this.#options
-    const objection = findObjection(role, streamId, this.streamToken) ?? this.#findConflict(role, peer)
-    if (objection !== undefined) this.#refusals.refuse(peer, conclusion, objection)
-    else if (engine === undefined) this.#refusals.refuse(peer, conclusion, 'down')
+    const objection = fault ?? findObjection(role, streamId, this.streamToken) ?? this.#findConflict(role, peer)
+    if (objection !== undefined) this.#refuse(peer, conclusion, objection)
+    else if (engine === undefined) this.#refuse(peer, conclusion, 'down')
     else if (this.#starts.take(role, peer.host, now)) this.#admit(engine, role, conclusion, peer, now)
+  }
+
+  #refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): void {
+    if (this.#refusals.refuse(peer, conclusion, rejection)) this.#options.onRefused?.(rejection)
   }
 
   #findConflict(role: Role, peer: Peer): Rejection | undefined {
@@ -138,6 +160,7 @@ export class SrtGate {
     const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
     const connection = new SrtConnection({
       ...{ role, peer, conclusion, engine, cap, now },
+      onRefused: (reason) => this.#options.onRefused?.(reason),
       onClosed: (reason) => {
         cap?.close()
         if (connections.get(peer.key) === connection) connections.delete(peer.key)

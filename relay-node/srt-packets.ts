@@ -1,7 +1,8 @@
 /**
  * The parts of SRT packets that the gate reads and writes (draft-sharabayko-srt-01, section 3). All other bytes pass unread.
- * Parsers return undefined for anything that is not well-formed.
+ * Parsers return undefined for anything that is not well-formed, except that a conclusion states its fault.
  */
+import { isUtf8 } from 'node:buffer'
 
 /** A datagram above the size of an Ethernet frame is no SRT packet. */
 export const datagramBytesMax = 1500
@@ -11,21 +12,24 @@ const extensionTypes = { handshakeReply: 2, streamId: 5 } as const
 const streamIdBytesMax = 512
 
 export interface Handshake {
-  readonly phase: 'induction' | 'conclusion'
+  /** The first packet of a caller in rendezvous mode has a phase of its own, since it expects another caller. */
+  readonly phase: 'induction' | 'conclusion' | 'rendezvous'
   readonly version: number
   /** A listener's answer to a caller. */
   readonly isReply: boolean
   /** The socket of the sender. */
   readonly socketId: number
   readonly cookie: number
-  /** Undefined where the packet has no extension with a stream id. */
+  /** Why a conclusion cannot be accepted, whatever it asks for: its extensions or stream id are malformed, or its version is old. */
+  readonly fault: 'bad_request' | 'version' | undefined
+  /** Undefined where the packet has a fault, or no extension with a stream id. */
   readonly streamId: string | undefined
   /** The latency that the sender applies when it receives; 0 where it does not state one. */
   readonly latencyMillis: number
 }
 
 const controlTypes = { handshake: 0x8000, ack: 0x8002, shutdown: 0x8005 } as const
-const handshakeTypes = { induction: 1, conclusion: 0xffff_ffff } as const
+const handshakeTypes = { rendezvous: 0, induction: 1, conclusion: 0xffff_ffff } as const
 
 /** Offsets in a handshake packet. */
 const at = { timestamp: 8, destination: 12, version: 16, extensions: 22, type: 36, socketId: 40, cookie: 44 } as const
@@ -51,6 +55,12 @@ export const isShutdown = (datagram: Buffer): boolean => isControl(datagram, con
 /** The socket that a packet is addressed to; 0 for a new connection. */
 export const destinationOf = (datagram: Buffer): number => datagram.readUInt32BE(at.destination)
 
+/** Whether a caller begins a connection. */
+export const isCall = (datagram: Buffer): boolean => {
+  const handshake = destinationOf(datagram) === 0 ? parseHandshake(datagram) : undefined
+  return handshake?.phase === 'induction' && !handshake.isReply
+}
+
 export interface Acknowledgement {
   /** The number after the last packet that was received or given up. */
   readonly next: number
@@ -72,29 +82,32 @@ export function parseAcknowledgement(datagram: Buffer): Acknowledgement | undefi
 
 /** Parses a handshake of a caller, or a listener's reply to it. */
 export function parseHandshake(datagram: Buffer): Handshake | undefined {
-  if (!isHandshake(datagram) || datagram.length > datagramBytesMax) return undefined
+  if (!isHandshake(datagram)) return undefined
   const phase = phaseOf(datagram.readUInt32BE(at.type))
   if (phase === undefined) return undefined
   const version = datagram.readUInt32BE(at.version)
   const cookie = datagram.readUInt32BE(at.cookie)
-  const isInductionReply =
-    phase === 'induction' && (cookie !== 0 || datagram.readUInt16BE(at.extensions) === version5Magic)
-  const fields = { phase, version, isReply: isInductionReply, socketId: datagram.readUInt32BE(at.socketId), cookie }
-  if (phase === 'induction' || version < 5) return { ...fields, streamId: undefined, latencyMillis: 0 }
-  const extensions = listExtensions(datagram)
-  if (extensions === undefined) return undefined
-  const streamIds = extensions.filter(({ type }) => type === extensionTypes.streamId)
+  const socketId = datagram.readUInt32BE(at.socketId)
+  const fixed = { phase, version, socketId, cookie, fault: undefined, streamId: undefined, latencyMillis: 0 }
+  if (phase !== 'conclusion') {
+    const isReply = phase === 'induction' && (cookie !== 0 || datagram.readUInt16BE(at.extensions) === version5Magic)
+    return datagram.length > datagramBytesMax ? undefined : { ...fixed, isReply }
+  }
+  if (version < 5) return { ...fixed, isReply: false, fault: 'version' }
+  const extensions = datagram.length > datagramBytesMax ? undefined : listExtensions(datagram)
+  const streamIds = (extensions ?? []).filter(({ type }) => type === extensionTypes.streamId)
+  const [streamId] = streamIds.map(({ content }) => parseStreamId(content))
   // With two stream ids, gate and engine could read different ones.
-  if (streamIds.length > 1) return undefined
-  const streamId = streamIds[0] && parseStreamId(streamIds[0].content)
-  if (streamIds.length === 1 && streamId === undefined) return undefined
+  if (extensions === undefined || streamIds.length > 1 || (streamIds.length === 1 && streamId === undefined))
+    return { ...fixed, isReply: false, fault: 'bad_request' }
   const reply = extensions.find(({ type }) => type === extensionTypes.handshakeReply)?.content
   const latencyMillis = reply === undefined || reply.length < 12 ? 0 : reply.readUInt16BE(8)
-  return { ...fields, isReply: reply !== undefined, streamId, latencyMillis }
+  return { ...fixed, isReply: reply !== undefined, streamId, latencyMillis }
 }
 
 function phaseOf(type: number): Handshake['phase'] | undefined {
   if (type === handshakeTypes.induction) return 'induction'
+  if (type === handshakeTypes.rendezvous) return 'rendezvous'
   return type === handshakeTypes.conclusion ? 'conclusion' : undefined
 }
 
@@ -111,10 +124,17 @@ function listExtensions(datagram: Buffer): { type: number; content: Buffer }[] |
   return extensions
 }
 
-/** Printable ASCII, stored in 32-bit words with reversed bytes and padded with zeros. */
+/** What is neither a control character, nor a format character such as a byte order mark, nor a space, from the first to the last. */
+const visiblePart = /^[\p{Cc}\p{Cf}\p{Z}]*(.*[^\p{Cc}\p{Cf}\p{Z}])?/su
+
+/**
+ * Printable ASCII, stored in 32-bit words with reversed bytes and padded with zeros. What is invisible around it comes from copying
+ * and pasting, and is ignored.
+ */
 function parseStreamId(content: Buffer): string | undefined {
   if (content.length > streamIdBytesMax) return undefined
-  const text = Buffer.from(content).swap32().toString('latin1').replace(/\0+$/, '')
+  const bytes = Buffer.from(content).swap32()
+  const text = visiblePart.exec(bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1'))?.[1] ?? ''
   return /^[\x20-\x7e]*$/.test(text) ? text : undefined
 }
 
@@ -165,8 +185,23 @@ function buildStreamId(streamId: string): Buffer {
 }
 
 /** Why a caller is refused, with the codes of libsrt's access control guide. */
-export const rejections = { unauthorized: 1401, overload: 1402, badMode: 1405, conflict: 1409, down: 1503 } as const
+export const rejections = {
+  bad_request: 1400,
+  unauthorized: 1401,
+  overload: 1402,
+  bad_mode: 1405,
+  conflict: 1409,
+  down: 1503,
+  version: 1505,
+} as const
 export type Rejection = keyof typeof rejections
+
+/** The codes of libsrt for a wrong passphrase, and for one that only one side has. */
+const passphraseCodes: readonly number[] = [10, 11]
+
+/** Whether a handshake of the engine, which is no other one, refuses the passphrase of a caller. */
+export const isPassphraseRefusal = (rejection: Buffer): boolean =>
+  passphraseCodes.includes(rejection.readUInt32BE(at.type) - 1000)
 
 /** A refusal. Added to 1000, libsrt shows the code to the application of the caller. */
 export function buildRejection(conclusion: Buffer, rejection: Rejection): Buffer {

@@ -52,9 +52,9 @@ export function parsePacket(datagram: Buffer): SrtlaPacket | undefined {
     case types.ack:
       return { kind: 'ack', sequenceNumbers: readSequenceNumbers(datagram) }
     case types.reg1:
-      return isRegistration(datagram) ? { kind: 'reg1', id: datagram.subarray(typeBytes) } : undefined
+      return hasGroupId(datagram) ? { kind: 'reg1', id: datagram.subarray(typeBytes) } : undefined
     case types.reg2:
-      return isRegistration(datagram) ? { kind: 'reg2', id: datagram.subarray(typeBytes) } : undefined
+      return hasGroupId(datagram) ? { kind: 'reg2', id: datagram.subarray(typeBytes) } : undefined
     case types.reg3:
       return { kind: 'reg3' }
     case types.reg_err:
@@ -64,6 +64,12 @@ export function parsePacket(datagram: Buffer): SrtlaPacket | undefined {
   }
   if (datagram.length < srtHeaderBytes) return undefined
   return type & 0x8000 ? { kind: 'srt' } : { kind: 'srt', sequenceNumber: datagram.readUInt32BE(0) }
+}
+
+/** Whether a datagram is the first one of an encoder's link. */
+export function isRegistration(datagram: Buffer): boolean {
+  const kind = parsePacket(datagram)?.kind
+  return kind === 'reg1' || kind === 'reg2'
 }
 
 /** Whether an SRT packet is an ACK or a NAK, the feedback that must reach the sender over any link that still works. */
@@ -96,7 +102,7 @@ export function buildAck(sequenceNumbers: readonly number[]): Buffer {
 }
 
 // Some implementations compare the length too, so that a packet of another length is no registration.
-const isRegistration = (datagram: Buffer) => datagram.length === typeBytes + groupIdBytes
+const hasGroupId = (datagram: Buffer) => datagram.length === typeBytes + groupIdBytes
 
 function readSequenceNumbers(datagram: Buffer): number[] {
   const numbers: number[] = []

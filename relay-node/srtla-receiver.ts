@@ -16,6 +16,8 @@ export interface SrtlaDeps {
   /** Sends a datagram from the SRTLA port. */
   sendTo(datagram: Buffer, remote: Remote): void
   onSrtPacket(group: Peer, datagram: Buffer): void
+  /** An SRT packet came from an address that is no link. It gets no answer, as in other receivers. */
+  onStranger(datagram: Buffer): void
   /** Called once per group: all its links were silent for too long, or other groups needed its place. */
   onGroupEnded(group: Peer): void
 }
@@ -94,7 +96,10 @@ export class SrtlaReceiver {
     } else if (packet?.kind === 'keepalive' || packet?.kind === 'srt') {
       const link = this.#links.get(addressOf(from))
       // Without an answer, as in other receivers: the sender registers again when a link stays silent.
-      if (!link) return
+      if (!link) {
+        if (packet.kind === 'srt') this.#deps.onStranger(datagram)
+        return
+      }
       link.lastAt = now
       link.credit += datagram.length
       // An echo looks like a keepalive, so two relays with forged links to each other would echo one without end.

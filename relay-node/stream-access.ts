@@ -55,7 +55,7 @@ export function findObjection(
 ): Rejection | undefined {
   const request = streamId === undefined ? undefined : parseStreamId(streamId)
   if (request === undefined || streamToken === undefined || !isEqual(request.token, streamToken)) return 'unauthorized'
-  return request.role === role ? undefined : 'badMode'
+  return request.role === role ? undefined : 'bad_mode'
 }
 
 /** Takes the same time for all texts of one length. */

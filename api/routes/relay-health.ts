@@ -13,6 +13,7 @@ import { ingestEngines, readIngest } from '../../domain/ingest.ts'
 import { assignmentStatus } from '../../domain/instance-assignment.ts'
 import { isInGraceFor, relayStates } from '../../domain/relay-session.ts'
 import { unboundWaitSecondsMax } from '../../domain/warm-instances.ts'
+import { relayRefusals } from '../../platform/relay-refusals.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, type Reply, route } from '../http/route.ts'
@@ -38,6 +39,9 @@ const Stats = z.object({
     'When the process of the relay started, in milliseconds since 1970. Without it a smaller `bytes_total` counts as that of an older report.',
   ),
   engine: lenient(z.enum(ingestEngines)),
+  refused: lenient(
+    z.object(Object.fromEntries(relayRefusals.map((reason) => [reason, lenient(z.int().min(0))]))),
+  ).describe('How many callers the process of the relay has refused, by reason. Not stored.'),
   groups: lenient(z.array(z.object({ connections: z.array(z.unknown()).optional() }))).describe(
     'The form of older relays. No stream comes in when no group has a connection.',
   ),

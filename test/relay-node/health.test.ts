@@ -7,7 +7,8 @@ import { type ControlPlane, refusal, run, stop } from './control-plane.ts'
 import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
 
 /** Of a relay without a publisher. */
-const summary = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0, engine: 'none' } as const
+const idle = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0 } as const
+const summary = { ...idle, engine: 'none', refused: {} } as const
 
 test('a relay reports at once with its secret, session and instance, and then at the interval of the answer', async () => {
   const plane = await givenControlPlane()

@@ -24,11 +24,12 @@ function createPublisher() {
 }
 
 const summarize = (meter: IngestMeter, connection: SrtConnection | undefined, now: number) =>
-  summarizeIngest({ meter, connection, links: 3, players: 1, engine: 'srt-live-transmit', now })
+  summarizeIngest({ meter, connection, links: 3, players: 1, engine: 'srt-live-transmit', refused: {}, now })
 
 test('a relay without a publisher has neither a bitrate nor a round-trip time', () => {
   expect(summarize(new IngestMeter(), undefined, 0)).toEqual({
     ...{ publishing: false, bitrate_kbps: 0, links: 0, players: 1, bytes_total: 0, engine: 'srt-live-transmit' },
+    refused: {},
   })
 })
 
@@ -49,7 +50,7 @@ test('the bitrate and the loss are those of the last two seconds', () => {
   }
   expect(summarize(meter, connection, 8_000)).toEqual({
     ...{ publishing: true, bitrate_kbps: 4_000, rtt_ms: 42, loss_pct: 10, links: 3, players: 1 },
-    ...{ bytes_total: (500 + 1_200) * packetBytes, engine: 'srt-live-transmit' },
+    ...{ bytes_total: (500 + 1_200) * packetBytes, engine: 'srt-live-transmit', refused: {} },
   })
 })
 

@@ -19,6 +19,7 @@ test('an induction has a socket id and no stream id', () => {
       isReply: false,
       socketId: 9,
       cookie: 0,
+      fault: undefined,
       streamId: undefined,
       latencyMillis: 0,
     },
@@ -41,12 +42,12 @@ test('stream ids of every length are read', () => {
   const printable = fc.string({ unit: fc.integer({ min: 32, max: 126 }).map((code) => String.fromCharCode(code)) })
   fc.assert(
     fc.property(printable, (streamId) => {
-      expect(parseHandshake(conclusion({ streamId }))?.streamId).toBe(streamId)
+      expect(parseHandshake(conclusion({ streamId }))?.streamId).toBe(streamId.trim())
     }),
   )
 })
 
-describe('a conclusion is not read', () => {
+describe('a conclusion has a fault', () => {
   test.each([
     ['with two stream ids', conclusion({ streamId: 'a', extensions: [streamIdExtension('b')] })],
     ['with a stream id above 512 bytes', conclusion({ streamId: 'a'.repeat(516) })],
@@ -54,8 +55,21 @@ describe('a conclusion is not read', () => {
     ['with an extension that is longer than the packet', conclusion({ streamId: 'abcdefgh' }).subarray(0, -4)],
     ['with a cut extension header', Buffer.concat([conclusion({ streamId: 'abcd' }), Buffer.alloc(2)])],
     ['above the size of a datagram', conclusion({ extensions: [extension(3, Buffer.alloc(1_500))] })],
-  ])('%s', (_, packet) => expect(parseHandshake(packet)).toBeUndefined())
+  ])('%s', (_, packet) =>
+    expect(parseHandshake(packet)).toMatchObject({ fault: 'bad_request', streamId: undefined, socketId: 77 }),
+  )
+
+  test('of a version below 5', () =>
+    expect(parseHandshake(conclusion({ version: 4, streamId: 'a' }))).toMatchObject({ fault: 'version' }))
 })
+
+test.each([
+  ['\ufeff\u200b publish\u00a0\r\n', 'publish'],
+  [' a b ', 'a b'],
+  ['\n\t', ''],
+])('what is invisible around a stream id is not part of it: %j', (sent, streamId) =>
+  expect(parseHandshake(conclusion({ streamId: sent }))?.streamId).toBe(streamId),
+)
 
 test('an acknowledgement has the round-trip time, a light one only the sequence number', () => {
   expect(parseAcknowledgement(acknowledgement(8, 25_500))).toEqual({ next: 8, rttMillis: 25.5, packetsPerSecondMax: 0 })

@@ -40,6 +40,7 @@ export class Scene {
       {
         sendTo: (datagram, to) => void this.sent.push({ to: addressOf(to), datagram }),
         onSrtPacket: (group, datagram) => void this.srtPackets.push({ group, datagram }),
+        onStranger: () => {},
         onGroupEnded: (group) => void this.endedGroups.push(group),
       },
       { answersPerSecond: unlimited, ...limits },

@@ -24,7 +24,7 @@ describe('the owner', () => {
     ['publish', `#!::r=live/${token},m=request`],
     ['play', `publish/live/${token}`],
   ] as const)('is refused on the %s port with %s', (role, streamId) =>
-    expect(findObjection(role, streamId, token)).toBe('badMode'),
+    expect(findObjection(role, streamId, token)).toBe('bad_mode'),
   )
 })
 

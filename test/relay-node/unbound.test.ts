@@ -161,6 +161,7 @@ test('an unbound relay whose control plane does not have its instance ends when 
       players: 0,
       bytes_total: 0,
       engine: 'none',
+      refused: {},
     }),
     ...{ denialMillisMin: 1_000, onAssigned() {}, log() {}, signal: ending.signal },
   })

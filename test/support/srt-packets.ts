@@ -36,8 +36,9 @@ export function extension(type: number, content: Buffer): Buffer {
 }
 
 export function streamIdExtension(streamId: string): Buffer {
-  const words = Buffer.alloc(Math.ceil(streamId.length / 4) * 4)
-  words.write(streamId, 'latin1')
+  const bytes = Buffer.from(streamId)
+  const words = Buffer.alloc(Math.ceil(bytes.length / 4) * 4)
+  bytes.copy(words)
   return extension(5, words.swap32())
 }
 

@@ -1,11 +1,10 @@
 /** Two relays that receive datagrams with each other's addresses as forged sources. */
 import { randomBytes } from 'node:crypto'
-import { createSocket, type Socket } from 'node:dgram'
-import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { buildNotice, buildRegistration, parsePacket } from '../../relay-node/srtla-packets.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import { givenControlPlane, startRelay } from '../relay-node/running.ts'
+import { ask, givenSocket } from '../relay-node/udp-callers.ts'
 import { openRawSockets } from '../support/raw-datagrams.ts'
 import { handshake } from '../support/srt-packets.ts'
 
@@ -15,20 +14,7 @@ async function givenTwoRelays() {
   const [one, other] = await Promise.all([relays[0].up(), relays[1].up()])
   const raw = await openRawSockets()
   onTestFinished(() => raw.close())
-  return { one, other, raw, caller: await givenSocket('127.0.0.1') }
-}
-
-async function givenSocket(address: string): Promise<Socket> {
-  const socket = createSocket('udp4').bind(0, address)
-  await once(socket, 'listening')
-  onTestFinished(() => void socket.close())
-  return socket
-}
-
-async function ask(caller: Socket, question: Buffer, port: number, host: string): Promise<Buffer> {
-  const answer = once(caller, 'message')
-  caller.send(question, port, host)
-  return (await answer)[0]
+  return { one, other, raw, caller: await givenSocket() }
 }
 
 /** A loop would go round hundreds of times meanwhile, as each answer waits behind the datagrams that arrived before. */

@@ -53,6 +53,7 @@ testInRealTime('a stream of 60 seconds reaches two players whole, and its figure
     ...{ publishing: true, links: 1, players: 2, engine: 'srt-live-transmit' },
     ...{ bitrate_kbps: expect.any(Number), rtt_ms: expect.any(Number), loss_pct: 0, bytes_total: expect.any(Number) },
     started_at_ms: expect.any(Number),
+    refused: {},
   })
   // The median, since the source sends in bursts on a busy machine.
   const bitrates = plane.reports.map(({ body }) => body.stats?.bitrate_kbps ?? 0).toSorted((a, b) => a - b)
@@ -156,12 +157,16 @@ testInRealTime('four relays on one machine do not mix their streams', async () =
 })
 
 test('an encrypted stream passes, and one with another passphrase is refused', async () => {
-  const { state } = await givenRelay({ SVC_RELAY_SRT_PASSPHRASE: 'correct-horse-battery' })
+  const { plane, state } = await givenRelay({ SVC_RELAY_SRT_PASSPHRASE: 'correct-horse-battery' })
   const encrypted = (passphrase: string) => `${latency}&passphrase=${passphrase}`
   const player = new StreamSink(playUrl(state, undefined, encrypted('correct-horse-battery')))
   const intruder = new StreamSource(publishUrl(state, undefined, encrypted('another-passphrase')), 2_000)
   await eventually(intruder.errors, (errors) => /REJECT/.test(errors))
   intruder.vanish()
+  await eventually(
+    () => plane.reports.at(-1)?.body.stats.refused.passphrase,
+    (count) => (count ?? 0) > 0,
+  )
   const source = new StreamSource(publishUrl(state, undefined, encrypted('correct-horse-battery')), 2_000)
 
   await player.untilReceived(300_000)

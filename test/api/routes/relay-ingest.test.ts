@@ -20,7 +20,7 @@ beforeAll(async () => {
 /** Two links with 5.2 Mbps. */
 const stream = {
   ...{ publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
-  ...{ bytes_total: 1_000_000, engine: 'srt-live-transmit' },
+  ...{ bytes_total: 1_000_000, engine: 'srt-live-transmit', refused: { unauthorized: 3, bad_request: 1 } },
 }
 const noStream = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0, engine: 'sls' }
 
@@ -161,6 +161,8 @@ describe('a report with garbage in its statistics', () => {
     ['text', { publishing: html, bitrate_kbps: html, links: html, engine: html, bytes_total: html, [html]: html }],
     ['null', { publishing: null, bitrate_kbps: null, rtt_ms: null, loss_pct: null, links: null, bytes_total: null }],
     ['arrays', { publishing: [true], bitrate_kbps: [1], links: [[]], groups: [[], 7, { connections: html }] }],
+    ['refusals', { refused: { unauthorized: html, conflict: -1, down: 0.5, [html]: 1 } }],
+    ['a list of refusals', { refused: [html] }],
     ['objects', { publishing: {}, bitrate_kbps: { valueOf: 1 }, groups: {}, engine: { toString: 'sls' } }],
     ['the names of prototypes', JSON.parse('{"__proto__":{"publishing":true},"constructor":1,"toString":2}')],
   ] as const
