@@ -109,6 +109,10 @@ export class SrtConnection {
   /** Forwards a datagram of the peer to the engine. */
   receive(datagram: Buffer, now: number): void {
     if (this.#state === 'closed') return
+    const destination = destinationOf(datagram)
+    const isRepeatedConclusion = isHandshake(datagram) && destination === 0
+    // Any other one is a delayed packet of a former connection from the same address, or a forged one.
+    if (!isRepeatedConclusion && (destination === undefined || destination !== this.#engineSocketId)) return
     this.#count(datagram, now)
     const upstream = this.#upstream
     if (upstream === undefined || this.#engineCookie === undefined) return
@@ -212,7 +216,7 @@ export class SrtConnection {
     if (this.#state === 'closed') return
     this.#upstream?.send(datagram)
     if (isData(datagram)) this.#end?.received?.()
-    if (isShutdown(datagram) && destinationOf(datagram) === this.#engineSocketId) this.close('ended by the peer')
+    if (isShutdown(datagram)) this.close('ended by the peer')
   }
 
   #count(datagram: Buffer, now: number): void {

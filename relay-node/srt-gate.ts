@@ -3,9 +3,9 @@
  * admits a caller by the stream id of the second phase. Only datagrams of admitted callers reach the engine, so forged and random
  * datagrams cost neither memory nor a process.
  */
-import { createHmac, randomBytes } from 'node:crypto'
 import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { Engine } from './engine.ts'
+import { HandshakeCookies } from './handshake-cookies.ts'
 import type { Log } from './log.ts'
 import type { Peer } from './peer.ts'
 import { Refusals } from './refusals.ts'
@@ -28,7 +28,6 @@ import { ThroughputCap } from './throughput-cap.ts'
 /** SRT's own limit (SRTO_PEERIDLETIMEO). Callers send a keepalive every second. */
 const idleMillisMax = 5_000
 const playersMax = 8
-const cookieMillis = 60_000
 
 export interface GateOptions {
   /** Undefined: all callers are refused. */
@@ -52,7 +51,7 @@ export class SrtGate {
   readonly #connections = { publish: new Map<string, SrtConnection>(), play: new Map<string, SrtConnection>() }
   readonly #refusals: Refusals
   readonly #starts = new StartBudget()
-  readonly #cookieKey = randomBytes(32)
+  readonly #cookies = new HandshakeCookies()
   /** SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has registered. */
   readonly #inductions = { srt: new ReplyBudget(), srtla: new ReplyBudget() }
 
@@ -93,6 +92,7 @@ export class SrtGate {
     for (const connection of this.#all()) {
       if (now - connection.counters.lastAt > idleMillisMax) connection.close('timed out')
     }
+    this.#cookies.sweep(now)
   }
 
   /** Closes all connections, with a notice to their peers. */
@@ -116,16 +116,29 @@ export class SrtGate {
     }
     const current = this.#connections[role].get(peer.key)
     if (handshake.fault === undefined && current?.peerSocketId === handshake.socketId) current.receive(datagram, now)
-    else if (this.#isOwnCookie(role, peer, handshake, now)) this.#decide(role, datagram, handshake, peer, now)
+    else if (this.#isProven(role, peer, handshake, current, now)) this.#decide(role, datagram, handshake, peer, now)
   }
 
   #answerFirst(role: Role, handshake: Buffer, { phase, socketId }: Handshake, peer: Peer, now: number): void {
     if (!this.#inductions[peer.protocol].take(peer.host, now)) return
-    if (phase === 'induction') peer.send(buildInductionReply(handshake, this.#cookieOf(role, peer, socketId, now)))
+    if (phase === 'induction')
+      peer.send(buildInductionReply(handshake, this.#cookies.issue({ role, peerKey: peer.key, socketId }, now)))
     else {
       this.#options.onRefused?.('bad_mode')
       peer.send(buildRejection(handshake, 'bad_mode'))
     }
+  }
+
+  /** A socket whose handshake began before the present connection does not replace it, except while that has sent no data. */
+  #isProven(
+    role: Role,
+    peer: Peer,
+    { socketId, cookie }: Handshake,
+    current: SrtConnection | undefined,
+    now: number,
+  ): boolean {
+    const isPreviousValid = current?.counters.dataPackets === 0
+    return this.#cookies.isValid({ role, peerKey: peer.key, socketId }, cookie, now, isPreviousValid)
   }
 
   /** An encoder that sends SRTLA to a port of SRT would wait for ever. */
@@ -169,18 +182,8 @@ export class SrtGate {
       },
     })
     connections.set(peer.key, connection)
+    this.#cookies.admit({ role, peerKey: peer.key }, now)
     log('info', `${role} connection admitted`)
     if (role === 'publish') onPublisher?.(connection)
-  }
-
-  /** Whether the caller has received a reply at its address, so the address is not forged. */
-  #isOwnCookie(role: Role, peer: Peer, { socketId, cookie }: Handshake, now: number): boolean {
-    return [now, now - cookieMillis].some((time) => this.#cookieOf(role, peer, socketId, time) === cookie)
-  }
-
-  #cookieOf(role: Role, peer: Peer, socketId: number, now: number): number {
-    const text = `${Math.floor(now / cookieMillis)} ${role} ${socketId} ${peer.key}`
-    // A request has the cookie 0.
-    return createHmac('sha256', this.#cookieKey).update(text).digest().readUInt32BE(0) || 1
   }
 }

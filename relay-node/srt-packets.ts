@@ -52,8 +52,9 @@ export const isHandshake = (datagram: Buffer): boolean =>
   datagram.length >= handshakeBytes && isControl(datagram, controlTypes.handshake)
 export const isShutdown = (datagram: Buffer): boolean => isControl(datagram, controlTypes.shutdown)
 
-/** The socket that a packet is addressed to; 0 for a new connection. */
-export const destinationOf = (datagram: Buffer): number => datagram.readUInt32BE(at.destination)
+/** The socket that a packet is addressed to; 0 for a new connection, undefined for what is no packet. */
+export const destinationOf = (datagram: Buffer): number | undefined =>
+  datagram.length < headerBytes ? undefined : datagram.readUInt32BE(at.destination)
 
 /** Whether a caller begins a connection. */
 export const isCall = (datagram: Buffer): boolean => {

@@ -1,103 +1,26 @@
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import fc from 'fast-check'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Engine } from '../../relay-node/engine.ts'
-import type { Peer } from '../../relay-node/peer.ts'
+import { describe, expect, test } from 'vitest'
 import { SrtGate } from '../../relay-node/srt-gate.ts'
 import type { Role } from '../../relay-node/stream-access.ts'
 import { conclusion, data, extension, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
+import {
+  admit,
+  call,
+  createCaller,
+  engineSocketId,
+  givenGate,
+  play,
+  publish,
+  rejectionOf,
+  token,
+} from './gate-callers.ts'
 import { eventually } from './running.ts'
-
-const token = 'Ab12Cd34'
-const publish = `publish/live/${token}`
-const play = `play/live/${token}`
-const engineCookie = 4711
-const engineSocketId = 99
-
-/** A listener on a real socket that agrees to every handshake, and records what it receives afterwards. */
-async function givenEngine() {
-  const opened: { role: Role; received: Buffer[]; end(): void; isClosed: boolean }[] = []
-  const engine: Engine = {
-    name: 'srt-live-transmit',
-    async open(role) {
-      const socket = createSocket('udp4').bind(0, '127.0.0.1')
-      await once(socket, 'listening')
-      let end = () => {}
-      const ended = new Promise<string>((done) => {
-        end = () => done('the engine has ended')
-      })
-      const opening = { role, received: [] as Buffer[], end, isClosed: false }
-      opened.push(opening)
-      socket.on('message', (packet, from) => {
-        const isHandshake = packet.readUInt16BE(0) === 0x8000
-        if (!isHandshake) return void opening.received.push(packet)
-        const isInduction = read(packet).type === handshakeTypes.induction
-        if (!isInduction && read(packet).cookie !== engineCookie) return
-        const reply = isInduction ? { cookie: engineCookie } : { type: handshakeTypes.conclusion }
-        socket.send(handshake({ ...reply, socketId: engineSocketId, destination: read(packet).socketId }), from.port)
-      })
-      onTestFinished(() => void socket.close())
-      const close = () => {
-        opening.isClosed = true
-      }
-      return { address: '127.0.0.1', port: socket.address().port, ended, connected() {}, close }
-    },
-    close: async () => {},
-  }
-  return { engine, opened }
-}
-
-async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
-  const { engine, opened } = await givenEngine()
-  const gate = new SrtGate({ engine, streamToken: token, capMbps, log: () => {}, refusalMillis })
-  onTestFinished(() => gate.close('the test is over'))
-  return { gate, opened }
-}
-
-/** A caller at an address, which records what it receives. */
-function createCaller(key: string) {
-  const received: Buffer[] = []
-  const host = key.slice(0, key.lastIndexOf(':'))
-  const peer: Peer = { key, host, protocol: 'srt', send: (datagram) => void received.push(datagram) }
-  return { peer, received, last: () => received.at(-1) ?? Buffer.alloc(64) }
-}
-
-type Caller = ReturnType<typeof createCaller>
-
-function call(
-  gate: SrtGate,
-  caller: Caller,
-  streamId: string | undefined,
-  more: { role?: Role; socketId?: number; now?: number } = {},
-) {
-  const { role = 'publish', socketId = 77, now = 1_000 } = more
-  gate.receive(role, handshake({ socketId, version: 4 }), caller.peer, now)
-  const { cookie } = read(caller.last())
-  gate.receive(role, conclusion({ socketId, cookie, ...(streamId ? { streamId } : {}) }), caller.peer, now)
-}
-
-const admit = async (gate: SrtGate, caller: Caller, streamId = publish, role: Role = 'publish', socketId = 77) => {
-  call(gate, caller, streamId, { role, socketId })
-  await eventually(
-    () => caller.received.some((packet) => read(packet).type === handshakeTypes.conclusion),
-    (agreed) => agreed,
-  )
-}
 
 /** With the magic number of a listener in its extension field. */
 function inductionReply(induction: Buffer): Buffer {
   const reply = Buffer.from(induction)
   reply.writeUInt16BE(0x4a17, 22)
   return reply
-}
-
-const rejectionOf = async (caller: Caller) => {
-  await eventually(
-    () => caller.received.length,
-    (count) => count === 2,
-  )
-  return read(caller.last()).type
 }
 
 test('an induction is answered with a cookie and the version, to the socket of the caller', async () => {

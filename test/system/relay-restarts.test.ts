@@ -1,0 +1,75 @@
+/** An encoder that restarts behind one address, while datagrams of its former connection still arrive. */
+import { createSocket, type RemoteInfo } from 'node:dgram'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import type { StateFile } from '../../relay-node/state-file.ts'
+import { eventually, givenControlPlane, startRelay, streamToken } from '../relay-node/running.ts'
+import { read } from '../support/srt-packets.ts'
+import { SrtlaSender } from '../support/srtla-sender.ts'
+import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
+
+const options = 'latency=1000'
+
+/** Passes the datagrams of callers on from one port, as a router does, and can repeat them. */
+async function startRouter(host: string, port: number) {
+  const [inner, outer] = [createSocket('udp4').bind(0, '127.0.0.1'), createSocket('udp4').bind(0, '127.0.0.1')]
+  await Promise.all([once(inner, 'listening'), once(outer, 'listening')])
+  onTestFinished(() => void [inner, outer].map((socket) => socket.close()))
+  const handshakes: Buffer[] = []
+  let caller: RemoteInfo | undefined
+  inner.on('message', (datagram, from) => {
+    caller = from
+    if (datagram.readUInt16BE(0) === 0x8000) handshakes.push(datagram)
+    outer.send(datagram, port, host)
+  })
+  outer.on('message', (datagram) => {
+    if (caller) inner.send(datagram, caller.port, caller.address)
+  })
+  return {
+    port: inner.address().port,
+    handshakes,
+    repeat(datagrams: readonly Buffer[]) {
+      for (const datagram of datagrams) outer.send(datagram, port, host)
+    },
+  }
+}
+
+async function targetOf(protocol: 'SRT' | 'SRTLA', { host, publishPort, srtlaPort }: StateFile) {
+  if (protocol === 'SRT') return publishPort
+  const sender = await SrtlaSender.start({ host, srtlaPort, links: [{}, {}] })
+  onTestFinished(() => sender.close())
+  return sender.port
+}
+
+test.each(['SRT', 'SRTLA'] as const)(
+  'over %s an encoder that restarts replaces its connection, and delayed handshakes of the former one end no stream',
+  async (protocol) => {
+    const plane = await givenControlPlane()
+    const relay = startRelay({ apiUrl: plane.url, variables: { PATH: process.env.PATH } })
+    const state = await relay.up()
+    const router = await startRouter('127.0.0.1', await targetOf(protocol, state))
+    const url = `srt://127.0.0.1:${router.port}?mode=caller&streamid=publish/live/${streamToken}&${options}`
+    const playUrl = `srt://${state.host}:${state.playPort}?mode=caller&streamid=play/live/${streamToken}&${options}`
+    const early = new StreamSink(playUrl)
+    const first = new StreamSource(url, 2_000)
+    await early.untilReceived(100_000)
+    first.vanish()
+    const former = [...router.handshakes]
+    expect(new Set(former.map((handshake) => read(handshake).socketId)).size).toBe(1)
+
+    const second = new StreamSource(url, 2_000)
+    const late = new StreamSink(playUrl)
+    await late.untilReceived(100_000)
+    // The conclusion first, then all, as when the network delays or repeats them.
+    router.repeat([...former.slice(-1), ...former])
+    await late.untilReceived(late.receivedBytes + 500_000)
+
+    await expectWholeStream(second, late)
+    const log = await eventually(relay.output, (text) => text.includes('replaced by a new connection'))
+    expect(log.match(/publish connection (admitted|closed)/g)).toEqual([
+      'publish connection admitted',
+      'publish connection closed',
+      'publish connection admitted',
+    ])
+  },
+)
