@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { IngestSummaryRow } from '../db/relay-health.ts'
 import { ingestEngines } from '../domain/ingest.ts'
 import { timestamp } from './http/schemas.ts'
+import { presentStreamTotals, StreamTotals } from './stream-totals-view.ts'
 
 export const IngestSummaryView = z.object({
   publishing: z.boolean(),
@@ -14,9 +15,7 @@ export const IngestSummaryView = z.object({
   engine: z.enum(ingestEngines).nullable(),
   publishing_since: timestamp,
   reported_at: timestamp,
-  bytes_received: z.int(),
-  peak_bitrate_kbps: z.int(),
-  seconds_publishing: z.int(),
+  ...StreamTotals.shape,
 })
 
 export const presentIngestSummary = (row: IngestSummaryRow): z.infer<typeof IngestSummaryView> => ({
@@ -29,7 +28,5 @@ export const presentIngestSummary = (row: IngestSummaryRow): z.infer<typeof Inge
   engine: row.engine,
   publishing_since: row.publishingSince.toISOString(),
   reported_at: row.ingestAt.toISOString(),
-  bytes_received: row.bytesReceived,
-  peak_bitrate_kbps: row.peakBitrateKbps,
-  seconds_publishing: row.secondsPublishing,
+  ...presentStreamTotals(row),
 })

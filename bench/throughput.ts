@@ -74,7 +74,12 @@ export const healthReport = (sessionId: string): string =>
     observed_at: '2026-11-21T12:00:00.000Z',
     stats: {
       ...{ publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
-      ...{ bytes_total: 123_456_789, engine: 'srt-live-transmit' },
+      ...{
+        bytes_total: 123_456_789,
+        publishing_ms_total: 200_000,
+        peak_bitrate_kbps: 6400,
+        engine: 'srt-live-transmit',
+      },
     },
   })
 

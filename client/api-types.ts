@@ -2236,9 +2236,13 @@ export interface components {
             publishing_since: string;
             /** Format: date-time */
             reported_at: string;
-            bytes_received: number;
-            peak_bitrate_kbps: number;
+            /** @description The time in which the relay received data, without gaps of more than 3 s. */
             seconds_publishing: number;
+            bytes_received: number;
+            /** @description Over the time in which the relay received data; at most the peak. Null when it received none. */
+            average_bitrate_kbps: number | null;
+            /** @description The highest bitrate of a second or a little more. */
+            peak_bitrate_kbps: number;
         };
         Instance: {
             instance_id: string;
@@ -2463,9 +2467,12 @@ export interface components {
             stopped_at: string | null;
             /** @description As the Time Bank counts them. */
             seconds_used: number;
-            /** @description The time in which the relay received a stream. */
+            /** @description The time in which the relay received data, without gaps of more than 3 s. */
             seconds_publishing: number;
             bytes_received: number;
+            /** @description Over the time in which the relay received data; at most the peak. Null when it received none. */
+            average_bitrate_kbps: number | null;
+            /** @description The highest bitrate of a second or a little more. */
             peak_bitrate_kbps: number;
         };
         RelayTransition: {
@@ -4956,9 +4963,12 @@ export interface operations {
                             stopped_at: string | null;
                             /** @description As the Time Bank counts them. */
                             seconds_used: number;
-                            /** @description The time in which the relay received a stream. */
+                            /** @description The time in which the relay received data, without gaps of more than 3 s. */
                             seconds_publishing: number;
                             bytes_received: number;
+                            /** @description Over the time in which the relay received data; at most the peak. Null when it received none. */
+                            average_bitrate_kbps: number | null;
+                            /** @description The highest bitrate of a second or a little more. */
                             peak_bitrate_kbps: number;
                             /**
                              * Format: date-time
@@ -5137,6 +5147,10 @@ export interface operations {
                         players?: number;
                         /** @description The bytes that the process of the relay has received. A new process begins at 0. */
                         bytes_total?: number;
+                        /** @description The milliseconds in which the process of the relay has received data: of each stream from its first packet to its last one, without gaps of more than 3 s. Without it the time is judged from pairs of reports. */
+                        publishing_ms_total?: number;
+                        /** @description The highest bitrate of the process, over a second or a little more. */
+                        peak_bitrate_kbps?: number;
                         /** @description When the process of the relay started, in milliseconds since 1970. Without it a smaller `bytes_total` counts as that of an older report. */
                         started_at_ms?: number;
                         /** @enum {string} */

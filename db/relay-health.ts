@@ -1,5 +1,6 @@
 /** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay-health.ts`. */
-import { bytesReceivedMax, type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../domain/ingest.ts'
+import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../domain/ingest.ts'
+import { bytesReceivedMax, secondsPublishingMax } from '../domain/ingest-totals.ts'
 import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
@@ -31,8 +32,8 @@ export interface ReportedSession {
 }
 
 /**
- * Stores a batch of reports. Reports for a stopped session, and reports of an instance of another session, are not
- * stored. The ingest columns follow `ingestAfter` in `domain/ingest.ts`.
+ * Stores a batch of reports. Reports of an instance of another session are not stored, and of those for a session that has
+ * stopped only the totals of the first minute are. The ingest columns follow `ingestAfter` in `domain/ingest.ts`.
  * @param ageSecondsMax the longest time between two summaries that counts as time with a stream.
  * @returns the session of each report, in their order; undefined for an unknown session.
  */
@@ -46,27 +47,35 @@ export async function recordReports(
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
         place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
         bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint,
-        started_at_ms bigint
+        publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
-      select r.*, s.state, s.reason, s.command, s.instance_id as bound_instance_id,
+      select r.*, s.state, s.reason, s.command, s.stopped_at, s.instance_id as bound_instance_id,
         -- A subquery in a case runs only for its branch: reports of bound sessions do not read instances.
         case when s.instance_id is not null then s.instance_id <> r.instance_id else coalesce((
           select i.session_id is distinct from s.id or i.retired_at is not null
           from instances i where i.instance_id = r.instance_id
         ), r.has_own_secret) end as is_other_instance
       from report r join relay_sessions s on s.id = r.session_id
+    ), storable as (
+      select place, session_id, instance_id, is_idle, bytes_total, publishing_ms, started_at_ms, peak_bitrate_kbps, summary.*
+      from matched left join lateral (
+        select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine where state <> 'stopped'
+      ) summary on true
+      where not is_other_instance and (state <> 'stopped'
+        or bound_instance_id is not null and stopped_at > now() - interval '1 minute')
     ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
         bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total,
-        process_started_at_ms, bytes_received,
-        peak_bitrate_kbps, recent_bitrate_kbps, recent_slot)
+        publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
+        recent_slot)
       select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end,
         case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
-        engine, case when is_publishing is not null then now() end, bytes_total, started_at_ms, coalesce(bytes_total, 0),
-        coalesce(bitrate_kbps, 0), case when is_publishing is not null then array[bitrate_kbps] end,
+        engine, case when is_publishing is not null then now() end, bytes_total,
+        publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
+        peak_bitrate_kbps, case when is_publishing is not null then array[bitrate_kbps] end,
         case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
-      from matched where state <> 'stopped' and not is_other_instance
+      from storable
       order by session_id, place desc
       on conflict (session_id) do update set
         instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
@@ -81,6 +90,12 @@ export async function recordReports(
             then excluded.bytes_total
           when excluded.process_started_at_ms < h.process_started_at_ms then h.bytes_total
           else greatest(h.bytes_total, excluded.bytes_total) end,
+        publishing_ms = case
+          when excluded.bytes_total is null then h.publishing_ms
+          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
+            then excluded.publishing_ms
+          when excluded.process_started_at_ms < h.process_started_at_ms then h.publishing_ms
+          else greatest(h.publishing_ms, excluded.publishing_ms) end,
         process_started_at_ms = case
           when excluded.bytes_total is null then h.process_started_at_ms
           when excluded.instance_id <> h.instance_id then excluded.process_started_at_ms
@@ -104,8 +119,14 @@ export async function recordReports(
           when excluded.is_publishing <> h.is_publishing or h.is_publishing is null then excluded.publishing_since
           else h.publishing_since end,
         peak_bitrate_kbps = greatest(h.peak_bitrate_kbps, excluded.peak_bitrate_kbps),
-        seconds_publishing = h.seconds_publishing + case when h.is_publishing and excluded.is_publishing
-          then least(greatest(0, extract(epoch from excluded.ingest_at - h.ingest_at)), ${ageSecondsMax}::float8) else 0 end,
+        seconds_publishing = least(${secondsPublishingMax}::float8, h.seconds_publishing + case
+          when excluded.publishing_ms is null and h.is_publishing and excluded.is_publishing
+            then least(greatest(0, extract(epoch from excluded.ingest_at - h.ingest_at)), ${ageSecondsMax}::float8)
+          when excluded.publishing_ms is null then 0
+          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
+            then excluded.publishing_ms / 1000::float8
+          when excluded.process_started_at_ms < h.process_started_at_ms then 0
+          else greatest(0, excluded.publishing_ms - coalesce(h.publishing_ms, h.seconds_publishing * 1000)) / 1000 end),
         recent_bitrate_kbps = case
           when excluded.recent_slot is null then h.recent_bitrate_kbps
           when h.recent_slot is null or excluded.recent_slot - h.recent_slot >= ${recentSlots}::int
@@ -123,24 +144,23 @@ export async function recordReports(
   return reports.map((_, index) => sessions.get(index))
 }
 
-const toRecord = (
-  { sessionId, instanceId, hasOwnSecret, isIdle, ingest: { summary, bytesTotal, startedAtMs } }: HealthReport,
-  place: number,
-) => ({
+const toRecord = ({ sessionId, instanceId, hasOwnSecret, isIdle, ingest }: HealthReport, place: number) => ({
   place,
   session_id: sessionId,
   instance_id: instanceId,
   has_own_secret: hasOwnSecret,
   is_idle: isIdle ?? false,
-  is_publishing: summary?.isPublishing,
-  bitrate_kbps: summary?.bitrateKbps,
-  links: summary?.links,
-  players: summary?.players,
-  rtt_ms: summary?.rttMs,
-  loss_pct: summary?.lossPct,
-  engine: summary?.engine,
-  bytes_total: bytesTotal,
-  started_at_ms: startedAtMs,
+  is_publishing: ingest.summary?.isPublishing,
+  bitrate_kbps: ingest.summary?.bitrateKbps,
+  links: ingest.summary?.links,
+  players: ingest.summary?.players,
+  rtt_ms: ingest.summary?.rttMs,
+  loss_pct: ingest.summary?.lossPct,
+  engine: ingest.summary?.engine,
+  bytes_total: ingest.bytesTotal,
+  publishing_ms: ingest.publishingMs,
+  started_at_ms: ingest.startedAtMs,
+  peak_bitrate_kbps: ingest.peakBitrateKbps,
 })
 
 export interface IngestSummaryRow extends IngestSummary {
@@ -150,15 +170,21 @@ export interface IngestSummaryRow extends IngestSummary {
   bytesReceived: number
   peakBitrateKbps: number
   secondsPublishing: number
+  activeSeconds: number
 }
+
+/** How long a session `s` has been active, until now or its end; 0 before. */
+export const activeSeconds = (sql: Sql) =>
+  sql`coalesce(extract(epoch from coalesce(s.stopped_at, now()) - s.active_at), 0)::float8 as active_seconds`
 
 /** The last summary and the totals of a session; undefined before the first summary. */
 export const findIngestSummary = async (sql: Sql, sessionId: string): Promise<IngestSummaryRow | undefined> =>
   first(
     await sql<IngestSummaryRow[]>`
       select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, ingest_at, publishing_since,
-        bytes_received::float8, peak_bitrate_kbps, floor(seconds_publishing)::int as seconds_publishing
-      from relay_health where session_id = ${sessionId} and is_publishing is not null`,
+        bytes_received::float8, peak_bitrate_kbps, seconds_publishing, ${activeSeconds(sql)}
+      from relay_health h join relay_sessions s on s.id = h.session_id
+      where session_id = ${sessionId} and is_publishing is not null`,
   )
 
 /** Whether the bound instance of a session has reported. */

@@ -1,6 +1,7 @@
 /** The history of a user's relay sessions: how long each ran, what it received, and why it ended. */
 import type { Initiator, ProvisioningDetail, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
+import { activeSeconds } from './relay-health.ts'
 import type { IngestRow } from './relay-sessions.ts'
 
 export interface SessionRecordRow {
@@ -20,6 +21,7 @@ export interface SessionRecordRow {
   activeAt: Date | null
   stoppedAt: Date | null
   secondsUsed: number
+  activeSeconds: number
   secondsPublishing: number
   bytesReceived: number
   peakBitrateKbps: number
@@ -31,7 +33,7 @@ const recordColumns = (sql: Sql) => sql`
   latest.initiator, grace.reason as grace_reason, grace.initiator as grace_initiator,
   (select coalesce(floor(sum(extract(epoch from coalesce(ended_at, now()) - started_at))), 0)::int
     from usage_intervals where session_id = s.id) as seconds_used,
-  floor(coalesce(h.seconds_publishing, 0))::int as seconds_publishing,
+  ${activeSeconds(sql)}, coalesce(h.seconds_publishing, 0) as seconds_publishing,
   coalesce(h.bytes_received, 0)::float8 as bytes_received, coalesce(h.peak_bitrate_kbps, 0) as peak_bitrate_kbps`
 
 const recordTables = (sql: Sql) => sql`

@@ -457,6 +457,7 @@ create table relay_health (
   recent_bitrate_kbps   integer[],
   recent_slot           integer,
   process_started_at_ms bigint,
+  publishing_ms         bigint,
   constraint relay_health_pkey primary key (session_id),
   constraint relay_health_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade,
   constraint relay_health_engine_check check (engine = any (array['srt-live-transmit', 'sls', 'none']))

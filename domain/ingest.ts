@@ -2,6 +2,13 @@
  * The ingest of a relay: the stream that it receives, as its health reports state it. The service keeps the last summary, the
  * bitrate of the last ten minutes and totals per session. Times are seconds since 1970 by the database's clock.
  */
+import {
+  noProcess,
+  type ProcessTotals,
+  type SessionTotals,
+  secondsPublishingMax,
+  totalsAfter,
+} from './ingest-totals.ts'
 
 /** The program that forwards the video. A relay with `none` runs but cannot forward any. */
 export const ingestEngines = ['srt-live-transmit', 'sls', 'none'] as const
@@ -16,6 +23,8 @@ export interface IngestStats {
   readonly links?: number | undefined
   readonly players?: number | undefined
   readonly bytes_total?: number | undefined
+  readonly publishing_ms_total?: number | undefined
+  readonly peak_bitrate_kbps?: number | undefined
   readonly started_at_ms?: number | undefined
   readonly engine?: IngestEngine | undefined
 }
@@ -32,13 +41,11 @@ export interface IngestSummary {
   readonly engine: IngestEngine | null
 }
 
-export interface IngestReport {
+export interface IngestReport extends ProcessTotals {
   /** Null when the report does not state whether a stream comes in. */
   readonly summary: IngestSummary | null
-  /** The bytes that the relay's process has received so far; null when the report does not state them. */
-  readonly bytesTotal: number | null
-  /** When that process started, in milliseconds since 1970 by its clock; null when the report does not state it. */
-  readonly startedAtMs: number | null
+  /** The highest bitrate that the report states: that of its summary, or the peak of the process so far. */
+  readonly peakBitrateKbps: number
 }
 
 /** 20 times the soft cap of a relay. */
@@ -48,20 +55,28 @@ const playersMax = 1000
 const rttMsMax = 60_000
 /** A day at 90 Gbit/s. A larger counter is not credible, and counting its maximum instead would falsify the total. */
 const bytesTotalMax = 1e15
+/** A hundred days. A larger time is not credible either. */
+const publishingMsMax = 8.64e9
 /** The last time that JavaScript can represent. */
 const startedAtMsMax = 8.64e15
 
 /** @param stats whose numbers are not negative. Larger ones than the maximum count as the maximum. */
 export function readIngest(stats: IngestStats | undefined): IngestReport {
-  const { publishing, bytes_total: bytes, started_at_ms: startedAt } = stats ?? {}
-  const bytesTotal = bytes === undefined || bytes > bytesTotalMax ? null : Math.floor(bytes)
-  const isStartKnown = bytesTotal !== null && startedAt !== undefined && startedAt <= startedAtMsMax
+  const { publishing, bytes_total: bytes, publishing_ms_total: millis, started_at_ms: startedAt } = stats ?? {}
+  const summary = stats === undefined || publishing === undefined ? null : summarize(stats, publishing)
+  const bytesTotal = credible(bytes, bytesTotalMax)
+  const isKnown = bytesTotal !== null
   return {
-    summary: stats === undefined || publishing === undefined ? null : summarize(stats, publishing),
+    summary,
     bytesTotal,
-    startedAtMs: isStartKnown ? Math.floor(startedAt) : null,
+    publishingMs: isKnown ? credible(millis, publishingMsMax) : null,
+    startedAtMs: isKnown ? credible(startedAt, startedAtMsMax) : null,
+    peakBitrateKbps: Math.max(summary?.bitrateKbps ?? 0, wholeUpTo(bitrateKbpsMax, stats?.peak_bitrate_kbps)),
   }
 }
+
+const credible = (value: number | undefined, max: number): number | null =>
+  value === undefined || value > max ? null : Math.floor(value)
 
 const summarize = (stats: IngestStats, isPublishing: boolean): IngestSummary => ({
   isPublishing,
@@ -81,22 +96,14 @@ export const summaryAgeSecondsMax = (healthIntervalSeconds: number): number => 3
 export const recentSlots = 60
 export const slotSeconds = 10
 
-/** The sum of the bytes stays a number that JSON can represent exactly. */
-export const bytesReceivedMax = Number.MAX_SAFE_INTEGER
-
-/** What is stored about the ingest of a session. */
-export interface IngestRecord {
+/** What is stored about the ingest of a session. The totals of a process are those of the latest one. */
+export interface IngestRecord extends ProcessTotals, SessionTotals {
   /** The last summary and when it was reported; null before the first. */
   readonly summary: IngestSummary | null
   readonly summaryAt: number | null
   /** Since when `isPublishing` has its present value. */
   readonly publishingSince: number | null
-  readonly bytesTotal: number | null
-  /** That of the latest process. */
-  readonly startedAtMs: number | null
-  readonly bytesReceived: number
   readonly peakBitrateKbps: number
-  readonly secondsPublishing: number
   /** The highest bitrate of each slot up to `recentSlot`, at most 60 of them; null for a slot without a report. */
   readonly recentBitrateKbps: readonly (number | null)[]
   readonly recentSlot: number | null
@@ -104,7 +111,7 @@ export interface IngestRecord {
 
 export const noIngest: IngestRecord = {
   ...{ summary: null, summaryAt: null, publishingSince: null },
-  ...{ bytesTotal: null, startedAtMs: null, bytesReceived: 0, peakBitrateKbps: 0, secondsPublishing: 0 },
+  ...{ ...noProcess, bytesReceived: 0, peakBitrateKbps: 0, secondsPublishing: 0 },
   ...{ recentBitrateKbps: [], recentSlot: null },
 }
 
@@ -119,42 +126,23 @@ export function ingestAfter(
   { now, isSameInstance, ageSecondsMax }: { now: number; isSameInstance: boolean; ageSecondsMax: number },
 ): IngestRecord {
   const { summary } = report
-  const withBytes = { ...record, ...bytesAfter(record, report, isSameInstance) }
-  if (summary === null) return withBytes
+  const peakBitrateKbps = Math.max(record.peakBitrateKbps, report.peakBitrateKbps)
+  const withTotals = { ...record, ...totalsAfter(record, report, isSameInstance), peakBitrateKbps }
+  if (summary === null) return withTotals
   const wasPublishing = record.summary?.isPublishing
   const age = record.summaryAt === null ? 0 : Math.max(0, now - record.summaryAt)
+  // The time of a relay that does not measure it.
+  const judgedSeconds =
+    report.publishingMs === null && wasPublishing && summary.isPublishing ? Math.min(age, ageSecondsMax) : 0
   return {
-    ...withBytes,
+    ...withTotals,
     ...{
       summary,
       summaryAt: now,
       publishingSince: wasPublishing === summary.isPublishing ? record.publishingSince : now,
     },
-    peakBitrateKbps: Math.max(record.peakBitrateKbps, summary.bitrateKbps),
-    secondsPublishing:
-      record.secondsPublishing + (wasPublishing && summary.isPublishing ? Math.min(age, ageSecondsMax) : 0),
+    secondsPublishing: Math.min(withTotals.secondsPublishing + judgedSeconds, secondsPublishingMax),
     ...recentAfter(record, summary.bitrateKbps, Math.floor(now / slotSeconds)),
-  }
-}
-
-/**
- * Reports may overtake each other, so a smaller counter of a process, and one of an earlier process, is that of an older report.
- * Former relays do not state when their process started: those of one instance count as one process.
- */
-function bytesAfter(
-  record: IngestRecord,
-  { bytesTotal, startedAtMs }: IngestReport,
-  isSameInstance: boolean,
-): Pick<IngestRecord, 'bytesTotal' | 'startedAtMs' | 'bytesReceived'> {
-  if (bytesTotal === null) return record
-  const before = isSameInstance ? record : noIngest
-  const isStartKnown = startedAtMs !== null && before.startedAtMs !== null
-  const base = isStartKnown && startedAtMs > before.startedAtMs ? 0 : (before.bytesTotal ?? 0)
-  const total = isStartKnown && startedAtMs < before.startedAtMs ? base : Math.max(base, bytesTotal)
-  return {
-    bytesTotal: total,
-    startedAtMs: isStartKnown ? Math.max(startedAtMs, before.startedAtMs) : (startedAtMs ?? before.startedAtMs),
-    bytesReceived: Math.min(record.bytesReceived + total - base, bytesReceivedMax),
   }
 }
 

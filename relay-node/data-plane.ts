@@ -68,6 +68,7 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
       if (connection) srtla.markAdmitted(connection.peer)
       isolateAdmitted()
     },
+    onPublished: (bytes, at) => meter.totals.receive(bytes, at),
   })
   const passToGate = (role: Role, port: UdpPort) =>
     port.receive((datagram, from) => gate.receive(role, datagram, new UdpPeer(port, from), now()))

@@ -13,6 +13,8 @@ import type { RelaySession } from './session.ts'
 export interface HealthOptions extends HealthReport {
   /** Called before the first report with the assigned session, once at most. */
   readonly onAssigned: (session: RelaySession) => void
+  /** Called when the signal ends a relay, before its last report, so that it has the totals of the whole stream. */
+  readonly closeStreams: () => Promise<void>
   readonly log: Log
   /** How long the control plane must deny the session before the relay ends. A minute by default. */
   readonly denialMillisMin?: number
@@ -20,6 +22,8 @@ export interface HealthOptions extends HealthReport {
 
 const defaultDenialMillisMin = 60_000
 const denialsMin = 5
+/** A local relay is killed after 3 s. */
+const lastReportMillisMax = 1_000
 /** A control plane that does not hold the replies to unbound relays must not be flooded by them. */
 const unboundPauseMillisMin = 200
 
@@ -90,7 +94,15 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
     const millis = pauseMillis({ isAccepted, failures, intervalSeconds, random: Math.random() })
     await sleep(isUnbound ? Math.max(millis, unboundPauseMillisMin) : millis, undefined, { signal }).catch(() => {})
   }
+  // After a failed or denied report the control plane may take the relay for lost, and must not take it for recovered.
+  if (!isUnbound && isAccepted && failures === 0) await reportLast(options, sessionId)
   return { type: 'ended', reason: 'stopped by a signal' }
+}
+
+/** States the totals of the stream until its end. The control plane has stopped the session before, unless the host shuts down. */
+async function reportLast(options: HealthOptions, sessionId: string): Promise<void> {
+  await options.closeStreams()
+  await report({ ...options, sessionId, signal: AbortSignal.timeout(lastReportMillisMax) })
 }
 
 const describeDenials = ({ count, firstAt, lastAt }: Denials): string =>

@@ -2,6 +2,7 @@
 import type { RelayEngine } from '../platform/relay-engines.ts'
 import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { SrtConnection } from './srt-connection.ts'
+import { StreamTotals, silenceMillisMax } from './stream-totals.ts'
 
 /** The body of a health report's `stats`. */
 export interface IngestSummary {
@@ -14,16 +15,19 @@ export interface IngestSummary {
   /** Network paths of the publisher. */
   readonly links: number
   readonly players: number
-  /** Of all publishers since the relay started. */
+  /** The totals are those of all publishers since the process started. The average that follows from them is at most the peak. */
   readonly bytes_total: number
+  /** Milliseconds with data. */
+  readonly publishing_ms_total: number
+  readonly peak_bitrate_kbps: number
   readonly engine: RelayEngine | 'none'
   /** How many callers were refused since the relay started. A reason without one is absent. */
   readonly refused: Partial<Record<RelayRefusal, number>>
 }
 
-/** A connection without data for longer does not publish. */
-const silenceMillisMax = 3_000
 const windowMillis = 2_000
+/** A shorter window would show the first burst as a bitrate. */
+const windowMillisMin = 1_000
 
 interface Sample {
   readonly at: number
@@ -39,16 +43,15 @@ export interface IngestRates {
 
 const noRates: IngestRates = { bitrateKbps: 0, lossPct: 0 }
 
-/** Rates over the last two seconds, and bytes over all publishers. To be sampled about twice a second. */
+/** Rates over the last two seconds, and totals over all publishers. To be sampled about twice a second. */
 export class IngestMeter {
+  readonly totals = new StreamTotals()
   #connection: SrtConnection | undefined
   #samples: Sample[] = []
-  #bytesOfEarlier = 0
 
   /** @param connection that of the present publisher. */
   sample(connection: SrtConnection | undefined, now: number): void {
     if (connection !== this.#connection) {
-      this.#bytesOfEarlier += this.#connection?.counters.dataBytes ?? 0
       this.#connection = connection
       this.#samples = []
     }
@@ -57,10 +60,6 @@ export class IngestMeter {
     this.#samples.push({ at: now, bytes, packets, lost: loss.recovered + loss.dropped })
     // The oldest sample that is kept marks the beginning of the window.
     while (this.#samples[1] !== undefined && now - this.#samples[1].at >= windowMillis) this.#samples.shift()
-  }
-
-  get bytesTotal(): number {
-    return this.#bytesOfEarlier + (this.#connection?.counters.dataBytes ?? 0)
   }
 
   isPublishing(now: number): boolean {
@@ -72,8 +71,7 @@ export class IngestMeter {
     const [from] = this.#samples
     if (from === undefined || this.#connection === undefined || !this.isPublishing(now)) return noRates
     const { dataBytes, dataPackets, loss } = this.#connection.counters
-    // Less than half a second would show the first burst as a bitrate.
-    const millis = Math.max(now - from.at, 500)
+    const millis = Math.max(now - from.at, windowMillisMin)
     const packets = dataPackets - from.packets
     const lost = loss.recovered + loss.dropped - from.lost
     return {
@@ -112,7 +110,10 @@ export function summarizeIngest({
     ...(publishing ? { loss_pct: lossPct } : {}),
     links: publishing ? links : 0,
     players,
-    bytes_total: meter.bytesTotal,
+    bytes_total: meter.totals.bytes,
+    // Rounded up, so that the average of what is reported is not above the reported peak either.
+    publishing_ms_total: Math.ceil(meter.totals.millis),
+    peak_bitrate_kbps: Math.ceil(meter.totals.peakKbps),
     engine,
     refused,
   }

@@ -41,6 +41,11 @@ async function run(settings: Settings): Promise<number> {
   await writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...ports, startedAt })
   log('info', 'relay is ready', { sessionId, region, host, engine: engine?.name ?? 'none', ...ports })
 
+  let closing: Promise<void> | undefined
+  const closeStreams = () => {
+    closing ??= dataPlane.close('the relay is ending')
+    return closing
+  }
   const reason = await reportUntilEnded({
     apiUrl: settings.apiUrl,
     authSecret: settings.authSecret,
@@ -49,11 +54,12 @@ async function run(settings: Settings): Promise<number> {
     instanceId,
     onAssigned: ({ streamToken }) => dataPlane.acceptStreamToken(streamToken),
     summarizeIngest: dataPlane.summarize,
+    closeStreams,
     log,
     signal: ending.signal,
   })
   log('info', 'relay is ending', { reason: ending.signal.aborted ? ending.signal.reason : reason })
-  await Promise.all([dataPlane.close('the relay is ending'), statsServer.close()])
+  await Promise.all([closeStreams(), statsServer.close()])
   return exitCodes.ended
 }
 

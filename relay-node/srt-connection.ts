@@ -42,6 +42,8 @@ export interface ConnectionOptions {
   readonly now: number
   /** The engine refuses the caller, whose connection is closed then. */
   readonly onRefused: (reason: RelayRefusal) => void
+  /** Called with the size of each data packet of the peer. */
+  readonly onData?: ((bytes: number, now: number) => void) | undefined
   /** Called once, when no datagram is forwarded any more. */
   readonly onClosed: (reason: string) => void
 }
@@ -228,7 +230,9 @@ export class SrtConnection {
     counters.firstDataAt = Math.min(counters.firstDataAt, now)
     counters.lastDataAt = now
     counters.dataPackets += 1
-    counters.dataBytes += payloadBytes(datagram)
+    const bytes = payloadBytes(datagram)
+    counters.dataBytes += bytes
+    this.#options.onData?.(bytes, now)
     counters.loss.receive(sequenceNumberOf(datagram), isRetransmitted(datagram))
   }
 

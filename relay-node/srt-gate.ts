@@ -42,6 +42,8 @@ export interface GateOptions {
   readonly onRefused?: (reason: RelayRefusal) => void
   /** The publisher's connection was opened or closed. */
   readonly onPublisher?: (connection: SrtConnection | undefined) => void
+  /** Called with the size of each data packet of the publisher. */
+  readonly onPublished?: (bytes: number, now: number) => void
 }
 
 export class SrtGate {
@@ -167,13 +169,14 @@ export class SrtGate {
   }
 
   #admit(engine: Engine, role: Role, conclusion: Buffer, peer: Peer, now: number): void {
-    const { log, capMbps, onPublisher } = this.#options
+    const { log, capMbps, onPublisher, onPublished } = this.#options
     const connections = this.#connections[role]
     connections.get(peer.key)?.close('replaced by a new connection from the same address')
     const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
     const connection = new SrtConnection({
       ...{ role, peer, conclusion, engine, cap, now },
       onRefused: (reason) => this.#options.onRefused?.(reason),
+      onData: role === 'publish' ? onPublished : undefined,
       onClosed: (reason) => {
         cap?.close()
         if (connections.get(peer.key) === connection) connections.delete(peer.key)

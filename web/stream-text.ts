@@ -19,7 +19,3 @@ export function formatBytes(bytes: number): string {
   const unit = units.find(([, size]) => bytes >= size)
   return unit ? `${(bytes / unit[1]).toFixed(1)} ${unit[0]}` : `${bytes} bytes`
 }
-
-/** The average while a stream came in; undefined when there was none. */
-export const averageKbps = (bytes: number, seconds: number): number | undefined =>
-  seconds > 0 ? (bytes * 8) / 1000 / seconds : undefined

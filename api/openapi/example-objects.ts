@@ -141,6 +141,7 @@ export const componentExamples: Readonly<Record<string, object>> = {
     seconds_used: 7209,
     seconds_publishing: 7150,
     bytes_received: 4_640_000_000,
+    average_bitrate_kbps: 5192,
     peak_bitrate_kbps: 6400,
   },
   RelayTransition: {

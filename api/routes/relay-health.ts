@@ -35,6 +35,10 @@ const Stats = z.object({
   links: count,
   players: count,
   bytes_total: count.describe('The bytes that the process of the relay has received. A new process begins at 0.'),
+  publishing_ms_total: count.describe(
+    'The milliseconds in which the process of the relay has received data: of each stream from its first packet to its last one, without gaps of more than 3 s. Without it the time is judged from pairs of reports.',
+  ),
+  peak_bitrate_kbps: count.describe('The highest bitrate of the process, over a second or a little more.'),
   started_at_ms: count.describe(
     'When the process of the relay started, in milliseconds since 1970. Without it a smaller `bytes_total` counts as that of an older report.',
   ),

@@ -14,6 +14,7 @@ import { ConnectionId, id, timestamp } from '../http/schemas.ts'
 import { presentRecentBitrate, RecentBitrate } from '../recent-bitrate-view.ts'
 import { Detail, LiveFields, presentLiveFields } from '../relay-session-view.ts'
 import { presentTransition, TransitionView } from '../relay-transition-view.ts'
+import { presentStreamTotals, StreamTotals } from '../stream-totals-view.ts'
 
 const pageSizeMax = 50
 
@@ -34,9 +35,7 @@ export const SessionRecord = z.object({
   active_at: timestamp.nullable(),
   stopped_at: timestamp.nullable(),
   seconds_used: z.int().describe('As the Time Bank counts them.'),
-  seconds_publishing: z.int().describe('The time in which the relay received a stream.'),
-  bytes_received: z.int(),
-  peak_bitrate_kbps: z.int(),
+  ...StreamTotals.shape,
 })
 
 function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
@@ -56,9 +55,7 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
     active_at: row.activeAt?.toISOString() ?? null,
     stopped_at: row.stoppedAt?.toISOString() ?? null,
     seconds_used: row.secondsUsed,
-    seconds_publishing: row.secondsPublishing,
-    bytes_received: row.bytesReceived,
-    peak_bitrate_kbps: row.peakBitrateKbps,
+    ...presentStreamTotals(row),
   }
 }
 

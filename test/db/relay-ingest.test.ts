@@ -30,6 +30,7 @@ interface Row {
   lossPct: number | null
   engine: 'none' | null
   bytesTotal: string | null
+  publishingMs: string | null
   processStartedAtMs: string | null
   bytesReceived: string
   peakBitrateKbps: number
@@ -41,8 +42,8 @@ interface Row {
 async function readRecord(tx: Sql, sessionId: string): Promise<IngestRecord> {
   const [row] = await tx<Row[]>`
     select extract(epoch from ingest_at)::float8 as ingest_at, extract(epoch from publishing_since)::float8 as publishing_since,
-      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, bytes_total, process_started_at_ms, bytes_received, peak_bitrate_kbps,
-      seconds_publishing, to_json(recent_bitrate_kbps) as recent_bitrate_kbps, recent_slot
+      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, bytes_total, publishing_ms,
+      process_started_at_ms, bytes_received, peak_bitrate_kbps, seconds_publishing, to_json(recent_bitrate_kbps) as recent_bitrate_kbps, recent_slot
     from relay_health where session_id = ${sessionId}`
   if (!row) throw new Error('the report was not stored')
   const { isPublishing, bitrateKbps, links, players, rttMs, lossPct, engine } = row
@@ -51,6 +52,7 @@ async function readRecord(tx: Sql, sessionId: string): Promise<IngestRecord> {
     summaryAt: row.ingestAt,
     publishingSince: row.publishingSince,
     bytesTotal: row.bytesTotal === null ? null : Number(row.bytesTotal),
+    publishingMs: row.publishingMs === null ? null : Number(row.publishingMs),
     startedAtMs: row.processStartedAtMs === null ? null : Number(row.processStartedAtMs),
     bytesReceived: Number(row.bytesReceived),
     peakBitrateKbps: row.peakBitrateKbps,
@@ -83,6 +85,8 @@ const stats: fc.Arbitrary<IngestStats> = fc.record(
     links: fc.oneof(fc.nat(5), fc.double({ min: 0, noNaN: true })),
     players: fc.nat(3),
     bytes_total: fc.oneof(fc.nat(), fc.nat({ max: 1e15 }), fc.double({ min: 0, noNaN: true })),
+    publishing_ms_total: fc.oneof(fc.nat(99_999), fc.double({ min: 0, noNaN: true })),
+    peak_bitrate_kbps: fc.oneof(fc.nat(60_000), fc.double({ min: 0, noNaN: true })),
     started_at_ms: fc.nat(3),
     engine: fc.constantFrom(...ingestEngines),
   },

@@ -9,6 +9,7 @@ import {
   shownIngest,
   summaryAgeSecondsMax,
 } from '../../domain/ingest.ts'
+import { noProcess } from '../../domain/ingest-totals.ts'
 
 const ageSecondsMax = 15
 /** 10-second slots begin at multiples of 10. */
@@ -51,10 +52,11 @@ describe('a summary', () => {
   test('is missing when the report does not state whether a stream comes in', () => {
     expect(readIngest({ bitrate_kbps: 5000, bytes_total: 7 })).toEqual({
       summary: null,
+      ...noProcess,
       bytesTotal: 7,
-      startedAtMs: null,
+      peakBitrateKbps: 0,
     })
-    expect(readIngest(undefined)).toEqual({ summary: null, bytesTotal: null, startedAtMs: null })
+    expect(readIngest(undefined)).toEqual({ summary: null, ...noProcess, peakBitrateKbps: 0 })
   })
 })
 
@@ -101,12 +103,50 @@ describe('the totals of a session', () => {
     expect(record.bytesReceived).toBe(1500)
   })
 
-  test('have the highest bitrate', () => {
+  test('have the highest bitrate and peak of all reports', () => {
     const bitrates = [10, 30, 20]
     expect(recordAfter(bitrates.map((kbps, index) => [index * 40, publishing(kbps)] as const)).peakBitrateKbps).toBe(30)
+    expect(recordAfter([[0, { ...publishing(10), peak_bitrate_kbps: 40 }]]).peakBitrateKbps).toBe(40)
+    expect(recordAfter([[0, { ...silent, bitrate_kbps: 50, peak_bitrate_kbps: 2e9 }]]).peakBitrateKbps).toBe(1_000_000)
   })
 
-  test('count the time between two reports of a stream, each at most three report intervals', () => {
+  test('have the time that each process states, and no time of older reports', () => {
+    const counters = [
+      ...[[1, 0] as const, [1, 4500] as const, [1, 4000] as const],
+      ...[[2, 700] as const, [1, 5000] as const, [2, 1_700] as const],
+    ]
+    const reports = counters.map(
+      ([started_at_ms, publishing_ms_total], at) =>
+        [at * 10, { ...publishing(), bytes_total: 1, started_at_ms, publishing_ms_total }] as const,
+    )
+    expect(recordAfter(reports).secondsPublishing).toBe(6.2)
+    const moved = ingestAfter(recordAfter(reports), readIngest({ bytes_total: 1, publishing_ms_total: 800 }), {
+      ...{ now: start, isSameInstance: false, ageSecondsMax },
+    })
+    expect(moved.secondsPublishing).toBe(7)
+  })
+
+  test('have the whole time of a process whose earlier reports an earlier version of the service has judged', () => {
+    const judged = recordAfter([
+      [0, { ...publishing(), bytes_total: 1, started_at_ms: 1 }],
+      [8, { ...publishing(), bytes_total: 2, started_at_ms: 1 }],
+    ])
+    expect(judged.secondsPublishing).toBe(8)
+    const measured = (publishing_ms_total: number) =>
+      recordAfter([[16, { ...publishing(), bytes_total: 3, started_at_ms: 1, publishing_ms_total }]], judged)
+    expect([measured(17_500), measured(7_000)].map(({ secondsPublishing }) => secondsPublishing)).toEqual([17.5, 8])
+  })
+
+  test('have no time that is not credible', () => {
+    expect(recordAfter([[0, { bytes_total: 1, publishing_ms_total: 1e300 }]]).secondsPublishing).toBe(0)
+    const processes = Array.from({ length: 200 }, (_, index) => index)
+    const reports = processes.map(
+      (started_at_ms) => [0, { bytes_total: 1, publishing_ms_total: 8e9, started_at_ms }] as const,
+    )
+    expect(recordAfter(reports).secondsPublishing).toBe(1e9)
+  })
+
+  test('count the time between two reports of a stream without a time, each at most three report intervals', () => {
     const seconds = (reports: readonly (readonly [number, IngestStats])[]) => recordAfter(reports).secondsPublishing
     expect(seconds([[0, publishing()]])).toBe(0)
     expect(
@@ -143,7 +183,7 @@ test('a stream comes in since the first report of it, and not since the first re
 
 test('before the first report nothing is stored', () => {
   expect(noIngest).toEqual({
-    ...{ summary: null, summaryAt: null, publishingSince: null, bytesTotal: null, startedAtMs: null, bytesReceived: 0 },
+    ...{ summary: null, summaryAt: null, publishingSince: null, ...noProcess, bytesReceived: 0 },
     ...{ peakBitrateKbps: 0, secondsPublishing: 0, recentBitrateKbps: [], recentSlot: null },
   })
 })

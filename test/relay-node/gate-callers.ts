@@ -50,9 +50,13 @@ async function givenEngine() {
 
 export async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
   const { engine, opened } = await givenEngine()
-  const gate = new SrtGate({ engine, streamToken: token, capMbps, log: () => {}, refusalMillis })
+  const published: number[] = []
+  const gate = new SrtGate({
+    ...{ engine, streamToken: token, capMbps, log: () => {}, refusalMillis },
+    onPublished: (bytes) => void published.push(bytes),
+  })
   onTestFinished(() => gate.close('the test is over'))
-  return { gate, opened }
+  return { gate, opened, published }
 }
 
 /** A caller at an address, which records what it receives. */

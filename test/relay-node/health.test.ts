@@ -7,8 +7,17 @@ import { type ControlPlane, refusal, run, stop } from './control-plane.ts'
 import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
 
 /** Of a relay without a publisher. */
-const idle = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0 } as const
-const summary = { ...idle, engine: 'none', refused: {} } as const
+const summary = {
+  publishing: false,
+  bitrate_kbps: 0,
+  links: 0,
+  players: 0,
+  bytes_total: 0,
+  engine: 'none',
+  refused: {},
+  publishing_ms_total: 0,
+  peak_bitrate_kbps: 0,
+} as const
 
 test('a relay reports at once with its secret, session and instance, and then at the interval of the answer', async () => {
   const plane = await givenControlPlane()
@@ -54,6 +63,55 @@ test('a relay ends at once when the control plane has stopped its session', asyn
   expect(await endOf(startRelay({ apiUrl: plane.url }).child)).toBe(0)
 })
 
+describe('a relay that is ended by a signal', () => {
+  /** Reports in this process, so that each answer is known to have arrived. */
+  async function givenReports() {
+    const plane = await givenControlPlane()
+    const ending = new AbortController()
+    onTestFinished(() => ending.abort())
+    const logged: string[] = []
+    let bytes_total = 1_000
+    const ended = reportUntilEnded({
+      ...{
+        apiUrl: plane.url,
+        authSecret: secret,
+        sessionId: randomUUID(),
+        instanceId: 'relay-1',
+        intervalSeconds: 0.1,
+      },
+      ...{ onAssigned() {}, signal: ending.signal, summarizeIngest: () => ({ ...summary, bytes_total }) },
+      log: (_, message) => void logged.push(message),
+      async closeStreams() {
+        bytes_total = 5_000
+      },
+    })
+    const untilLogged = (message: string) => eventually(() => logged.includes(message), Boolean)
+    return { plane, ended, untilLogged, end: () => ending.abort() }
+  }
+
+  test('closes its streams and reports their totals', async () => {
+    const { plane, ended, untilLogged, end } = await givenReports()
+    plane.answers(run(60))
+    await untilLogged('health report accepted')
+    end()
+    expect(await ended).toBe('stopped by a signal')
+    expect(plane.reports.map(({ body }) => body.stats.bytes_total)).toEqual([1_000, 5_000])
+  })
+
+  test.each([
+    ['failed', refusal(503, 'temporarily_unavailable')],
+    ['denied', refusal(409, 'instance_mismatch')],
+  ])('reports no more after a report that was %s, since it may count as lost', async (outcome, answer) => {
+    const { plane, ended, untilLogged, end } = await givenReports()
+    await untilLogged('health report accepted')
+    plane.answers(answer)
+    await untilLogged(`health report ${outcome}`)
+    end()
+    await ended
+    expect(plane.reports.map(({ body }) => body.stats.bytes_total)).not.toContain(5_000)
+  })
+})
+
 /** Answers of an API on a wrong database to every relay. */
 const denials = [
   ['does not know its session', refusal(404, 'not_found')],
@@ -68,6 +126,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     return reportUntilEnded({
       ...{ apiUrl, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
       ...{ denialMillisMin, summarizeIngest: () => summary, onAssigned() {}, log() {}, signal: ending.signal },
+      closeStreams: async () => {},
     })
   }
 

@@ -6,7 +6,7 @@ import type { SrtConnection } from '../../relay-node/srt-connection.ts'
 const packetBytes = 1_250
 
 /** A publisher whose packets are counted without a network. */
-function createPublisher() {
+function createPublisher(meter: IngestMeter) {
   const counters = { dataPackets: 0, dataBytes: 0, lastDataAt: Number.NEGATIVE_INFINITY, loss: new PacketLoss() }
   const connection = { isOpen: true, counters: { ...counters, rttMillis: 42.04 } } as unknown as SrtConnection
   return {
@@ -18,6 +18,7 @@ function createPublisher() {
         counters.dataPackets += 1
       }
       counters.dataBytes += packets * packetBytes
+      meter.totals.receive(packets * packetBytes, at)
       counters.lastDataAt = at
     },
   }
@@ -28,14 +29,15 @@ const summarize = (meter: IngestMeter, connection: SrtConnection | undefined, no
 
 test('a relay without a publisher has neither a bitrate nor a round-trip time', () => {
   expect(summarize(new IngestMeter(), undefined, 0)).toEqual({
-    ...{ publishing: false, bitrate_kbps: 0, links: 0, players: 1, bytes_total: 0, engine: 'srt-live-transmit' },
+    ...{ publishing: false, bitrate_kbps: 0, links: 0, players: 1, engine: 'srt-live-transmit' },
+    ...{ bytes_total: 0, publishing_ms_total: 0, peak_bitrate_kbps: 0 },
     refused: {},
   })
 })
 
 test('the bitrate and the loss are those of the last two seconds', () => {
   const meter = new IngestMeter()
-  const { connection, send } = createPublisher()
+  const { connection, send } = createPublisher(meter)
   meter.sample(connection, 0)
   // 1 Mbit/s for five seconds, then 4 Mbit/s with a tenth lost.
   for (let at = 500; at <= 5_000; at += 500) {
@@ -51,12 +53,13 @@ test('the bitrate and the loss are those of the last two seconds', () => {
   expect(summarize(meter, connection, 8_000)).toEqual({
     ...{ publishing: true, bitrate_kbps: 4_000, rtt_ms: 42, loss_pct: 10, links: 3, players: 1 },
     ...{ bytes_total: (500 + 1_200) * packetBytes, engine: 'srt-live-transmit', refused: {} },
+    ...{ publishing_ms_total: 7_500, peak_bitrate_kbps: expect.closeTo(4_000, -3) },
   })
 })
 
 test('a connection without data for three seconds does not publish', () => {
   const meter = new IngestMeter()
-  const { connection, send } = createPublisher()
+  const { connection, send } = createPublisher(meter)
   meter.sample(connection, 0)
   send(10, 100)
   expect(summarize(meter, connection, 3_000).publishing).toBe(true)
@@ -65,7 +68,7 @@ test('a connection without data for three seconds does not publish', () => {
 
 test('bytes add up over publishers, and the rate of a new one starts at zero', () => {
   const meter = new IngestMeter()
-  const [first, second] = [createPublisher(), createPublisher()]
+  const [first, second] = [createPublisher(meter), createPublisher(meter)]
   meter.sample(first.connection, 0)
   first.send(800, 1_000)
   meter.sample(first.connection, 1_000)

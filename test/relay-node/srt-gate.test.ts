@@ -290,3 +290,21 @@ test('random and mutated datagrams are not admitted, get no longer answers and l
   expect(opened).toEqual([])
   expect(gate.publisher).toBeUndefined()
 })
+
+test('data of the publisher is counted packet by packet, and none of players and strangers', async () => {
+  const { gate, published } = await givenGate()
+  const [publisher, player, stranger] = [
+    createCaller('192.0.2.1:5000'),
+    createCaller('192.0.2.2:5000'),
+    createCaller('192.0.2.3:5000'),
+  ]
+  await admit(gate, publisher)
+  await admit(gate, player, play, 'play')
+
+  for (const number of [1, 2]) gate.receive('publish', data(number), publisher.peer, 2_000)
+  gate.receive('play', data(3), player.peer, 2_000)
+  gate.receive('publish', data(4), stranger.peer, 2_000)
+  gate.receive('publish', shutdown(engineSocketId), publisher.peer, 2_000)
+
+  expect(published).toEqual([data(1).length - 16, data(2).length - 16])
+})

@@ -160,9 +160,12 @@ test('an unbound relay whose control plane does not have its instance ends when 
       links: 0,
       players: 0,
       bytes_total: 0,
+      publishing_ms_total: 0,
+      peak_bitrate_kbps: 0,
       engine: 'none',
       refused: {},
     }),
+    closeStreams: async () => {},
     ...{ denialMillisMin: 1_000, onAssigned() {}, log() {}, signal: ending.signal },
   })
   // From its first accepted report on, the pauses after denials are short.

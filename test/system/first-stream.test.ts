@@ -4,7 +4,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectSuccess } from '../../client/api-error.ts'
+import { bearer, createApiClient } from '../../client/client.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
+import { eventually } from '../relay-node/running.ts'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
 import { endAll, Stack } from '../support/stack.ts'
 import { signIn, visitor } from './browser.ts'
@@ -53,6 +56,25 @@ test('the pasted lines start a relay, publish a test pattern to it and play it, 
   expect(Number(kbps)).toBeGreaterThan(500)
 })
 
+/** The history has the time with video, to the second, and an average of at most the peak. */
+async function expectMeasured(output: string): Promise<void> {
+  const { demo } = JSON.parse(await readFile(join(dataDir, 'secrets.json'), 'utf8')) as Secrets
+  const api = createApiClient({ baseUrl: stack.api })
+  const { cp_access_jwt: token } = expectSuccess(await api.POST('/api/v1/auth/login', { body: demo }), 'The sign-in')
+  const user = createApiClient({ baseUrl: stack.api, headers: bearer(token) })
+  const readDemo = async () => {
+    const reply = await user.GET('/api/v1/relay/sessions', { params: { query: { connection_id: 'demo', limit: 1 } } })
+    return expectSuccess(reply, 'The history').sessions[0]
+  }
+  const [, shown = ''] = /test pattern ended {2}\(took (\d+) ms/.exec(output) ?? []
+  const streamedSeconds = Number(shown) / 1000
+  // The relay states its totals once more when it ends, which is after the reply to the stop.
+  const session = await eventually(readDemo, (one) => (one?.seconds_publishing ?? 0) > streamedSeconds - 3)
+  expect(session?.seconds_publishing).toBeLessThanOrEqual(streamedSeconds)
+  expect(session?.average_bitrate_kbps).toBeGreaterThan(500)
+  expect(session?.average_bitrate_kbps).toBeLessThanOrEqual(session?.peak_bitrate_kbps ?? 0)
+}
+
 test('the demo publishes a test pattern, plays it and ends its programs', async () => {
   const { stdout } = await run(process.execPath, [...nodeArguments('cli/demo.ts'), '--seconds', '3'], {
     env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
@@ -61,6 +83,7 @@ test('the demo publishes a test pattern, plays it and ends its programs', async 
   expect(stdout).toMatch(/the relay receives [1-9]\d+ kbit\/s, the player has received .* decoded [1-9]\d* frames/)
   expect(stdout).toMatch(/GET \/relay\/active shows a stream of [1-9]\d+ kbit\/s, links: 1/)
   expect(stdout).toMatch(/relay stopped: stopped \(stop_requested\)/)
+  await expectMeasured(stdout)
   const { stdout: processes } = await run('ps', ['-eo', 'args'])
   const [, token] = /streamid=publish\/live\/(\w+)/.exec(stdout) ?? []
   expect(processes).not.toContain(`live/${token}`)

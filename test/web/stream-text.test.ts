@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { averageKbps, formatBitrate, formatBytes } from '../../web/stream-text.ts'
+import { formatBitrate, formatBytes } from '../../web/stream-text.ts'
 
 test('a bitrate is formatted in kbps, and from 1000 on in Mbps', () => {
   expect([0, 640, 999, 1000, 5240, 48_000].map(formatBitrate)).toEqual([
@@ -13,9 +13,4 @@ test('an amount of data is formatted in its largest unit', () => {
     ...['0 bytes', '999 bytes', '1.5 kB'],
     ...['2.5 MB', '3.4 GB', '1.2 TB'],
   ])
-})
-
-test('an average needs time with a stream', () => {
-  expect(averageKbps(1_000_000, 8)).toBe(1000)
-  expect(averageKbps(1_000_000, 0)).toBeUndefined()
 })

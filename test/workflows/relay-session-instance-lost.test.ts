@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bindInstance } from '../../db/instances.ts'
 import { recordReports } from '../../db/relay-health.ts'
+import { readIngest } from '../../domain/ingest.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { command, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { fakeInstanceId } from '../support/fake-relay-provider.ts'
@@ -82,7 +83,7 @@ describe('an instance that seems lost before its first report', () => {
       return createReal(spec, signal)
     }
     await sqlOf().begin(async (tx) => {
-      const ingest = { summary: null, bytesTotal: null, startedAtMs: null }
+      const ingest = readIngest(undefined)
       const [reported] = await recordReports(
         tx,
         [{ sessionId, instanceId, hasOwnSecret: false, isIdle: true, ingest }],

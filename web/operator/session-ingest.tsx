@@ -1,6 +1,6 @@
 /** What the relay of a session received. */
 import { BitrateChart } from '../charts/bitrate-chart.tsx'
-import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
+import { formatBitrate, formatBytes } from '../stream-text.ts'
 import { formatDuration, TimeAgo } from '../time-text.tsx'
 import type { OperatorSessionDetail } from './operator-replies.ts'
 
@@ -29,7 +29,7 @@ export const SessionIngest = ({ session, bitrates }: SessionIngestProps) => {
 }
 
 const IngestFacts = ({ ingest }: { readonly ingest: Ingest }) => {
-  const average = averageKbps(ingest.bytes_received, ingest.seconds_publishing)
+  const { average_bitrate_kbps: average } = ingest
   return (
     <dl class="facts">
       <dt>Last report</dt>
@@ -40,7 +40,7 @@ const IngestFacts = ({ ingest }: { readonly ingest: Ingest }) => {
       <dd>
         {[
           `${formatBitrate(ingest.bitrate_kbps)} over ${ingest.links} ${ingest.links === 1 ? 'link' : 'links'}`,
-          ...(average === undefined ? [] : [`${formatBitrate(average)} on average`]),
+          ...(average === null ? [] : [`${formatBitrate(average)} on average`]),
           `${formatBitrate(ingest.peak_bitrate_kbps)} at most`,
         ].join(', ')}
       </dd>

@@ -3,7 +3,7 @@ import type { Region, SessionDetail, SessionTransition } from '../api-replies.ts
 import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { hasLine } from '../charts/sparkline.tsx'
 import type { PageRoute } from '../page.ts'
-import { averageKbps, formatBitrate, formatBytes } from '../stream-text.ts'
+import { formatBitrate, formatBytes } from '../stream-text.ts'
 import { DateTime, formatDuration, Instant } from '../time-text.tsx'
 import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
 import { describeEnd, describeTransition, toneOfTransition } from './history-texts.ts'
@@ -117,13 +117,13 @@ const Transition = ({ transition }: { readonly transition: SessionTransition }) 
 )
 
 const Tiles = ({ session }: Pick<SessionDetail, 'session'>) => {
-  const { seconds_used: used, seconds_publishing: withVideo, bytes_received: bytes, peak_bitrate_kbps: peak } = session
-  const average = averageKbps(bytes, withVideo)
+  const { seconds_used: used, seconds_publishing: withVideo, bytes_received: bytes } = session
+  const { average_bitrate_kbps: average, peak_bitrate_kbps: peak } = session
   return (
     <dl class="tiles">
       <Tile label="Duration" value={formatDuration(durationSecondsOf(session))} />
       <Tile label="With video" value={formatDuration(withVideo)} />
-      <Tile label="Average bitrate" value={average === undefined ? '–' : formatBitrate(average)} />
+      <Tile label="Average bitrate" value={average === null ? '–' : formatBitrate(average)} />
       <Tile label="Peak bitrate" value={peak === 0 ? '–' : formatBitrate(peak)} />
       <Tile label="Received" value={formatBytes(bytes)} />
       <Tile label="Relay time charged" value={formatDuration(used)} />

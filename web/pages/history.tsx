@@ -2,7 +2,7 @@
 import type { EndedSession, Region } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import type { PageRoute, Visit } from '../page.ts'
-import { averageKbps, formatBitrate } from '../stream-text.ts'
+import { formatBitrate } from '../stream-text.ts'
 import { DateTime, formatDuration } from '../time-text.tsx'
 import { describeEnd } from './history-texts.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
@@ -154,7 +154,7 @@ const Sessions = ({ sessions, regions }: SessionsProps) => (
 
 const SessionRow = ({ session, region }: { readonly session: EndedSession; readonly region: string }) => {
   const { session_id: id, connection_id: name, created_at: startedAt, stopped_at: endedAt } = session
-  const average = averageKbps(session.bytes_received, session.seconds_publishing)
+  const { average_bitrate_kbps: average } = session
   return (
     <tr data-ended={id} data-reason={session.reason}>
       <th scope="row">
@@ -168,7 +168,7 @@ const SessionRow = ({ session, region }: { readonly session: EndedSession; reado
       </td>
       <td data-label="Ended">{endedAt ? <DateTime at={endedAt} /> : '–'}</td>
       <td data-label="Duration">{formatDuration(durationSecondsOf(session))}</td>
-      <td data-label="Average">{average === undefined ? '–' : formatBitrate(average)}</td>
+      <td data-label="Average">{average === null ? '–' : formatBitrate(average)}</td>
       <td data-label="Peak">{session.peak_bitrate_kbps === 0 ? '–' : formatBitrate(session.peak_bitrate_kbps)}</td>
       <td class="why">{describeEnd(session)}</td>
     </tr>

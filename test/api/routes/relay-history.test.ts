@@ -88,7 +88,7 @@ describe('the list of ended sessions', () => {
           },
           ...{ created_at: timestamp, active_at: timestamp, stopped_at: timestamp },
           ...{ seconds_used: expect.any(Number), seconds_publishing: expect.any(Number) },
-          ...{ bytes_received: 4_000_000, peak_bitrate_kbps: 6000 },
+          ...{ bytes_received: 4_000_000, average_bitrate_kbps: expect.any(Number), peak_bitrate_kbps: 6000 },
         },
       ],
       next_cursor: null,

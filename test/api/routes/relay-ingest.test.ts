@@ -53,6 +53,98 @@ test('a report that arrives after a newer one does not count its bytes twice', a
   expect(row?.bytesReceived).toBe(10_020_000_000)
 })
 
+describe('the totals of a session', () => {
+  interface Totals {
+    readonly seconds_publishing: number
+    readonly bytes_received: number
+    readonly average_bitrate_kbps: number | null
+    readonly peak_bitrate_kbps: number
+  }
+  /** Makes the session active for so many seconds. */
+  const activeFor = (sessionId: string, seconds: number) => service.api.sql`
+    update relay_sessions set active_at = now() - make_interval(secs => ${seconds}) where id = ${sessionId}`
+  async function readTotals(bearer: string, sessionId: string): Promise<Totals> {
+    const own = await service.api.get<{ session: Totals }>(`/relay/sessions/${sessionId}`, { bearer })
+    const admin = await service.api.get<{ session: { ingest_summary: Totals } }>(`/admin/sessions/${sessionId}`, {
+      headers: operator,
+    })
+    expect(admin.body.session.ingest_summary).toMatchObject(totalsOf(own.body.session))
+    return totalsOf(own.body.session)
+  }
+  const totalsOf = (totals: Totals): Totals => ({
+    seconds_publishing: totals.seconds_publishing,
+    bytes_received: totals.bytes_received,
+    average_bitrate_kbps: totals.average_bitrate_kbps,
+    peak_bitrate_kbps: totals.peak_bitrate_kbps,
+  })
+
+  test('are those that its relay has measured, whenever it reports', async () => {
+    const { user, report, session_id } = await startRelay()
+    await activeFor(session_id, 60)
+    const measured = { bytes_total: 3_125_000, publishing_ms_total: 10_400, peak_bitrate_kbps: 2900, started_at_ms: 1 }
+    await report({ ...stream, bitrate_kbps: 2500, ...measured })
+    await report({ ...noStream, ...measured })
+    expect(await readTotals(user.bearer, session_id)).toEqual({
+      ...{ seconds_publishing: 10, bytes_received: 3_125_000, average_bitrate_kbps: 2404, peak_bitrate_kbps: 2900 },
+    })
+  })
+
+  test('add up those of the processes of its relays', async () => {
+    const { user, report, session_id } = await startRelay()
+    await activeFor(session_id, 60)
+    const first = { ...stream, bytes_total: 1_000_000, publishing_ms_total: 4_000, peak_bitrate_kbps: 7000 }
+    const second = { ...stream, bytes_total: 2_000_000, publishing_ms_total: 4_000, peak_bitrate_kbps: 6000 }
+    await report({ ...first, started_at_ms: 1 })
+    await report({ ...second, started_at_ms: 2 })
+    await report({ ...first, started_at_ms: 1, publishing_ms_total: 4_500 })
+    expect(await readTotals(user.bearer, session_id)).toEqual({
+      ...{ seconds_publishing: 8, bytes_received: 3_000_000, average_bitrate_kbps: 3000, peak_bitrate_kbps: 7000 },
+    })
+  })
+
+  test('of a former relay have an average of at most the peak, and no more time than the session was active', async () => {
+    const { user, report, session_id } = await startRelay()
+    await report({ ...stream, bytes_total: 1_000_000 })
+    await ageReports(session_id, 2)
+    await report({ ...stream, bytes_total: 9_000_000 })
+    await activeFor(session_id, 60)
+    expect(await readTotals(user.bearer, session_id)).toEqual({
+      ...{ seconds_publishing: 2, bytes_received: 9_000_000, average_bitrate_kbps: 5200, peak_bitrate_kbps: 5200 },
+    })
+    await activeFor(session_id, 0.5)
+    expect((await readTotals(user.bearer, session_id)).seconds_publishing).toBeLessThan(2)
+  })
+
+  test('include the last report of a relay whose session has stopped', async () => {
+    const { user, report, session_id } = await startRelay()
+    await activeFor(session_id, 120)
+    const measured = { bytes_total: 1_000_000, publishing_ms_total: 4_000, peak_bitrate_kbps: 6000, started_at_ms: 1 }
+    await report({ ...stream, ...measured })
+    await user.stop({ session_id, immediate: true })
+    const last = { ...noStream, ...measured, bytes_total: 3_000_000, publishing_ms_total: 9_000 }
+    const refused = await service.sendReport(session_id, { stats: last })
+    expect(statusAndCode(refused)).toEqual([409, 'invalid_transition'])
+    const totals = {
+      seconds_publishing: 9,
+      bytes_received: 3_000_000,
+      average_bitrate_kbps: 2667,
+      peak_bitrate_kbps: 6000,
+    }
+    expect(await readTotals(user.bearer, session_id)).toEqual(totals)
+    const [row] = await service.api.sql`
+      select is_publishing, players from relay_health where session_id = ${session_id}`
+    expect(row).toEqual({ isPublishing: true, players: 1 })
+
+    await service.sendReport(session_id, {
+      instance_id: 'another',
+      stats: { ...last, bytes_total: 9e9, started_at_ms: 2 },
+    })
+    await service.api.sql`update relay_sessions set stopped_at = now() - interval '61 seconds' where id = ${session_id}`
+    await service.sendReport(session_id, { stats: { ...last, bytes_total: 9e9 } })
+    expect(await readTotals(user.bearer, session_id)).toEqual(totals)
+  })
+})
+
 describe('the ingest of a live session', () => {
   test('is null before the relay has reported its stream', async () => {
     const user = await service.user()
@@ -146,12 +238,13 @@ test('operators see the whole summary and the totals of a session', async () => 
   expect(await read()).toBeNull()
   await report(stream)
   await ageReports(session_id, 12)
+  await service.api.sql`update relay_sessions set active_at = active_at - interval '1 minute' where id = ${session_id}`
   await report({ ...stream, bitrate_kbps: 300, bytes_total: 1_500_000 })
   expect(await read()).toEqual({
     ...{ publishing: true, bitrate_kbps: 300, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
     ...{ engine: 'srt-live-transmit', publishing_since: expect.stringMatching(/Z$/) },
     ...{ reported_at: expect.stringMatching(/Z$/), bytes_received: 1_500_000, peak_bitrate_kbps: 5200 },
-    seconds_publishing: 12,
+    ...{ seconds_publishing: 12, average_bitrate_kbps: expect.closeTo(1000, -2) },
   })
 })
 

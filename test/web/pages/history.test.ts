@@ -91,7 +91,8 @@ test('an ended relay is listed with why it ended and what it received', async ()
   const { user, browser, report, session_id } = await newRelay(video)
   await service.api
     .sql`update relay_health set ingest_at = ingest_at - interval '20 seconds' where session_id = ${session_id}`
-  await report(video)
+  await report({ ...video, bytes_total: 3_450_000_000 })
+  await service.api.sql`update relay_sessions set active_at = active_at - interval '1 hour' where id = ${session_id}`
   const running = await browser.open(`/history/${session_id}`)
   expect(running.text).toContain('It is running.')
   const none = await browser.open('/history')
@@ -101,14 +102,26 @@ test('an ended relay is listed with why it ended and what it received', async ()
   const list = await browser.open('/history')
   expect([list.data('ended'), list.data('reason')]).toEqual([[session_id], ['stop_requested']])
   expect(list.text).toContain('You stopped it.')
-  expect(list.text).toMatch(/ 1376.0 Mbps 5.2 Mbps You stopped it./)
+  expect(list.text).toMatch(/ 5.2 Mbps 5.2 Mbps You stopped it./)
   const detail = await browser.open(`/history/${session_id}`)
   expect([detail.name, detail.data('transition')]).toEqual([
     'history-session',
     ['provisioning active', 'active grace', 'grace stopped'],
   ])
   expect(detail.text).toContain('Stop requested by you')
-  for (const figure of ['20 s', '1376.0 Mbps', '5.2 Mbps', '3.4 GB']) expect(detail.text).toContain(figure)
+  for (const figure of ['With video 20 s', 'Average bitrate 5.2 Mbps', 'Peak bitrate 5.2 Mbps', '3.5 GB'])
+    expect(detail.text).toContain(figure)
+})
+
+test('an ended relay has the time and the bitrates that it has measured', async () => {
+  const measured = { bytes_total: 3_125_000, publishing_ms_total: 10_000, peak_bitrate_kbps: 2900, started_at_ms: 1 }
+  const { user, browser, session_id } = await newRelay({ ...noVideo, ...measured })
+  await service.api.sql`update relay_sessions set active_at = active_at - interval '1 minute' where id = ${session_id}`
+  await user.stop({ session_id, immediate: true })
+  expect((await browser.open('/history')).text).toContain(' 2.5 Mbps 2.9 Mbps ')
+  const { text } = await browser.open(`/history/${session_id}`)
+  for (const figure of ['With video 10 s', 'Average bitrate 2.5 Mbps', 'Peak bitrate 2.9 Mbps', 'Received 3.1 MB'])
+    expect(text).toContain(figure)
 })
 
 /** Repeats the work until all of it falls into one slot of the bitrate's ring, which has 10 s by Postgres's clock. */
