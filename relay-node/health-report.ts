@@ -19,8 +19,8 @@ export type Outcome =
   /** An unbound relay has its session. */
   | { readonly type: 'assigned'; readonly session: RelaySession }
   | { readonly type: 'ended'; readonly reason: string }
-  /** The control plane does not have the session, or has it with another instance. */
-  | { readonly type: 'denied'; readonly reason: string }
+  /** The control plane does not have the session (`isUnknown`), or has it with another instance. */
+  | { readonly type: 'denied'; readonly reason: string; readonly isUnknown: boolean }
   | { readonly type: 'failed'; readonly reason: string }
 
 const requestMillisMax = 5_000
@@ -70,7 +70,8 @@ export function interpretReply(status: number, body: unknown, intervalSeconds: n
   const code = typeof error?.code === 'string' ? error.code : undefined
   const reason = `${status} ${code}`
   if (status === 409 && code === 'invalid_transition') return { type: 'ended', reason }
-  if ((status === 404 || status === 409) && code !== undefined) return { type: 'denied', reason }
+  if ((status === 404 || status === 409) && code !== undefined)
+    return { type: 'denied', reason, isUnknown: status === 404 }
   return { type: 'failed', reason: `status ${status}${code === undefined ? '' : ` ${code}`}` }
 }
 

@@ -1,10 +1,10 @@
 /**
  * Reports the health of the relay to the control plane, whose answer says whether to keep running. Outages never end a relay, since
- * it has a stream. The answer that the session is unknown, or has another instance, ends it only when it is repeated for a minute,
- * since an API on a wrong database gives it to all relays. The answer that the session is stopped ends it at once.
+ * it has a stream. Denials end it by the rules of `denials.ts`. The answer that the session is stopped ends it at once.
  * An unbound relay reports without a session until an answer assigns one, which stays its session until it ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { countDenial, type Denials, describeDenials, judgeDenials, noDenials, unknownMillisMax } from './denials.ts'
 import { type HealthReport, type Outcome, report } from './health-report.ts'
 import type { Log } from './log.ts'
 import type { RelaySession } from './session.ts'
@@ -16,36 +16,19 @@ export interface HealthOptions extends HealthReport {
   /** Called when the signal ends a relay, before its last report, so that it has the totals of the whole stream. */
   readonly closeStreams: () => Promise<void>
   readonly log: Log
+  /** Called after each answer: since when the control plane has denied the session, null when it has not. */
+  readonly onDenied?: (since: Date | null) => void
   /** How long the control plane must deny the session before the relay ends. A minute by default. */
   readonly denialMillisMin?: number
+  /** Milliseconds of a clock that never goes back. That of the process by default. */
+  readonly now?: () => number
 }
 
 const defaultDenialMillisMin = 60_000
-const denialsMin = 5
 /** A local relay is killed after 3 s. */
 const lastReportMillisMax = 1_000
 /** A control plane that does not hold the replies to unbound relays must not be flooded by them. */
 const unboundPauseMillisMin = 200
-
-/** The denials since the last accepted report. */
-export interface Denials {
-  readonly count: number
-  readonly firstAt: number
-  readonly lastAt: number
-}
-
-export const noDenials: Denials = { count: 0, firstAt: 0, lastAt: 0 }
-
-/** A failed report neither counts as a denial nor resets the count. */
-export function countDenial(denials: Denials, outcome: Outcome['type'], now: number): Denials {
-  if (outcome === 'accepted') return noDenials
-  if (outcome !== 'denied') return denials
-  return { count: denials.count + 1, firstAt: denials.count === 0 ? now : denials.firstAt, lastAt: now }
-}
-
-/** Whether the control plane has denied the session often and long enough to end the relay. */
-export const isDenied = ({ count, firstAt, lastAt }: Denials, millisMin: number): boolean =>
-  count >= denialsMin && lastAt - firstAt >= millisMin
 
 /** Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects. */
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
@@ -63,10 +46,10 @@ type End = Extract<Outcome, { type: 'ended' | 'assigned' }>
 
 /** Resolves when the relay has to end, or when an unbound relay has a session. */
 async function repeatReports(options: HealthOptions, sessionId: string | null): Promise<End> {
-  const { log, signal, denialMillisMin = defaultDenialMillisMin } = options
+  const { log, signal } = options
   const isUnbound = sessionId === null
+  const watch = watchDenials(options)
   let isAccepted = false
-  let denials = noDenials
   let failures = 0
   let intervalSeconds = options.intervalSeconds
   let lastLogged = ''
@@ -74,14 +57,13 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
     const outcome = await report({ ...options, sessionId })
     if (signal.aborted) break
     if (outcome.type === 'ended' || outcome.type === 'assigned') return outcome
-    denials = countDenial(denials, outcome.type, performance.now())
-    if (outcome.type === 'denied' && isDenied(denials, denialMillisMin))
-      return { type: 'ended', reason: `${outcome.reason} ${describeDenials(denials)}` }
     const result = outcome.type === 'accepted' ? outcome.type : outcome.reason
     // Only changes are logged, so that a long outage does not fill the disk.
     if (result !== lastLogged)
       log(outcome.type === 'accepted' ? 'info' : 'warn', `health report ${outcome.type}`, { outcome: result })
     lastLogged = result
+    const end = watch(outcome)
+    if (end) return end
     if (outcome.type === 'accepted') {
       isAccepted = true
       failures = 0
@@ -105,8 +87,34 @@ async function reportLast(options: HealthOptions, sessionId: string): Promise<vo
   await report({ ...options, sessionId, signal: AbortSignal.timeout(lastReportMillisMax) })
 }
 
-const describeDenials = ({ count, firstAt, lastAt }: Denials): string =>
-  `in ${count} answers over ${Math.round((lastAt - firstAt) / 1000)} s`
+/** @returns a function that takes each outcome in turn, and answers whether the relay has to end. */
+function watchDenials(options: HealthOptions): (outcome: Outcome) => End | undefined {
+  const { log, onDenied, summarizeIngest, denialMillisMin: millisMin = defaultDenialMillisMin } = options
+  const { now = () => performance.now() } = options
+  let denials: Denials = noDenials
+  let since: Date | null = null
+  let isGoingOn = false
+  let bytes = 0
+  let lastDataAt: number | undefined
+  return (outcome) => {
+    const { bytes_total: bytesTotal } = summarizeIngest()
+    if (bytesTotal > bytes) lastDataAt = now()
+    bytes = bytesTotal
+    denials = countDenial(denials, outcome, now())
+    since = denials.all.count === 0 ? null : (since ?? new Date())
+    onDenied?.(since)
+    if (since === null) isGoingOn = false
+    if (since === null || outcome.type !== 'denied') return undefined
+    const verdict = judgeDenials(denials, { millisMin, lastDataAt })
+    if (verdict === 'ending') return { type: 'ended', reason: `${outcome.reason} ${describeDenials(denials)}` }
+    if (verdict === 'going_on' && !isGoingOn) {
+      const until = new Date(since.getTime() + unknownMillisMax)
+      log('error', 'the control plane does not know this relay, which goes on with its stream', { since, until })
+      isGoingOn = true
+    }
+    return undefined
+  }
+}
 
 /** The time until the next report. */
 export function pauseMillis({ isAccepted, failures, intervalSeconds, random }: PauseOptions): number {

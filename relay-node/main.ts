@@ -35,7 +35,11 @@ async function run(settings: Settings): Promise<number> {
 
   const engine = chooseEngine(settings, log)
   const dataPlane = await startDataPlane({ ...settings, streamToken: session?.streamToken, engine, log })
-  const statsServer = await startStatsServer({ host, port: settings.ports.statsPort, source: dataPlane, log })
+  let deniedSince: Date | null = null
+  const statsServer = await startStatsServer({
+    ...{ host, port: settings.ports.statsPort, source: dataPlane, log },
+    unknownSince: () => deniedSince,
+  })
   const startedAt = new Date().toISOString()
   const ports = { ...dataPlane.ports, statsPort: statsServer.port }
   await writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...ports, startedAt })
@@ -53,6 +57,9 @@ async function run(settings: Settings): Promise<number> {
     sessionId,
     instanceId,
     onAssigned: ({ streamToken }) => dataPlane.acceptStreamToken(streamToken),
+    onDenied: (since) => {
+      deniedSince = since
+    },
     summarizeIngest: dataPlane.summarize,
     closeStreams,
     log,

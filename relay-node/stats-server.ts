@@ -32,6 +32,8 @@ export interface StatsServerOptions {
   /** 0 for a free one. */
   readonly port: number
   readonly source: StatsSource
+  /** Since when the control plane has not known this relay; null while it does. */
+  readonly unknownSince: () => Date | null
   readonly log: Log
 }
 
@@ -43,11 +45,11 @@ const limits = {
   connectionsCheckingInterval: 1_000,
 }
 
-export async function startStatsServer({ host, port, source, log }: StatsServerOptions): Promise<StatsServer> {
+export async function startStatsServer({ host, port, log, ...view }: StatsServerOptions): Promise<StatsServer> {
   const places = new ConnectionPlaces<Socket>({ max: 256, perAddressMax: 64 })
   const server = createServer(limits, (request, response) => {
     places.touch(request.socket)
-    const { status, body } = request.method === 'GET' ? answer(request.url ?? '', source) : notFound
+    const { status, body } = request.method === 'GET' ? answer(request.url ?? '', view) : notFound
     response.writeHead(status, {
       'content-type': 'application/json',
       'cache-control': 'no-store',
@@ -66,9 +68,12 @@ export async function startStatsServer({ host, port, source, log }: StatsServerO
   return { port: (server.address() as AddressInfo).port, close: () => close(server) }
 }
 
-function answer(url: string, source: StatsSource): Reply {
+function answer(url: string, { source, unknownSince }: Pick<StatsServerOptions, 'source' | 'unknownSince'>): Reply {
   const [path, query] = url.split('?', 2)
-  if (path === '/healthz') return { status: 200, body: { status: 'ok' } }
+  if (path === '/healthz') {
+    const since = unknownSince()
+    return { status: 200, body: { status: 'ok', ...(since ? { unknown_since: since } : {}) } }
+  }
   if (path !== '/stats') return notFound
   const publisher = new URLSearchParams(query).get('publisher')
   return { status: 200, body: publisher === null ? source.showStats() : source.showPublisher(publisher) }

@@ -79,7 +79,7 @@ async function givenRelay() {
     ...{ host: '127.0.0.1', ports: { srtlaPort: 0, publishPort: 0, playPort: 0 }, streamToken, capMbps: 48, log },
     engine: await givenEngine(),
   })
-  const server = await startStatsServer({ host: '127.0.0.1', port: 0, source: plane, log })
+  const server = await startStatsServer({ host: '127.0.0.1', port: 0, source: plane, unknownSince: () => null, log })
   onTestFinished(async () => {
     await Promise.all([plane.close('the test is over'), server.close()])
   })

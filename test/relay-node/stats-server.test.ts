@@ -13,6 +13,7 @@ async function givenServer() {
       showStats: () => ({ ts: 1, engine: 'none', groups: [] }),
       showPublisher: () => ({ status: 'ok', publishers: {} }),
     },
+    unknownSince: () => null,
     log: () => {},
   })
   onTestFinished(() => server.close())
