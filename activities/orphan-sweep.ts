@@ -36,6 +36,8 @@ export interface SweepOutcome {
   /** Instances that could not be destroyed, with the reason. */
   readonly failed: ReadonlyMap<string, Error>
   readonly waiting: readonly string[]
+  /** Instances that may carry a stream of an earlier epoch. */
+  readonly kept: readonly string[]
   /** Nothing was destroyed, since so many instances seem to have no owner. */
   readonly isBlocked: boolean
 }
@@ -68,7 +70,7 @@ export async function sweepRegion(
       'most instances of a region seem to have no owner, so none was destroyed: check that the database is the right one, and see docs/operating.md ("The fleet")',
     )
   const { destroyed, failed } = await destroyAll(deps, listed, plan.destroy)
-  return { destroyed, failed, waiting: plan.waiting, isBlocked: plan.isBlocked }
+  return { destroyed, failed, waiting: plan.waiting, kept: plan.kept, isBlocked: plan.isBlocked }
 }
 
 async function destroyAll(

@@ -5135,6 +5135,11 @@ export interface operations {
                     instance_id: string;
                     /** @description How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session. */
                     wait_seconds?: number;
+                    /**
+                     * Format: uuid
+                     * @description That of the last reply that had one.
+                     */
+                    epoch?: string;
                     /** Format: date-time */
                     observed_at?: string;
                     stats?: {
@@ -5191,6 +5196,8 @@ export interface operations {
                         /** @enum {string} */
                         desired: "run" | "stop";
                         report_in_seconds: number;
+                        /** @description Only in replies to reports with a session. It changes when the database was restored. To a report with another one a session that is stopped or has another instance counts as unknown. */
+                        epoch?: string | null;
                         /** @description Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
                         assignment?: {
                             /** Format: uuid */

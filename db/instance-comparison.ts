@@ -1,5 +1,6 @@
 /** The differences between a provider's list and the rows, for operators. Reads only. */
 import type { Sql } from './connection.ts'
+import { keptUntil } from './epochs.ts'
 import { type CompleteList, checkedInstances, isGoneUnlisted } from './orphans.ts'
 
 /**
@@ -19,6 +20,8 @@ export interface InstanceDifference {
   unownedSeconds: number
   /** Of a missing instance: it counts as gone. Otherwise its provider may not list it yet. */
   isGone: boolean
+  /** It may carry a stream of an earlier epoch until then; null when it cannot. */
+  keptUntil: Date | null
 }
 
 export const compareInstances = async (
@@ -28,6 +31,7 @@ export const compareInstances = async (
   sql<InstanceDifference[]>`
     with ${checkedInstances(sql, listed)}, found as (
       select c.instance_id, coalesce(i.session_id, c.tagged_session_id) as session_id, i.retired_at, i.unowned_since, i.created_at,
+        ${keptUntil(sql, sql`i`)} as kept_until,
         case
           when c.owned then 'unbound'
           when i.retired_at is not null then 'retired'
@@ -40,10 +44,10 @@ export const compareInstances = async (
     )
     select kind, instance_id, session_id,
       case kind when 'retired' then retired_at when 'unbound' then created_at else unowned_since end as since,
-      coalesce(extract(epoch from now() - unowned_since), 0)::float8 as unowned_seconds, false as is_gone
+      coalesce(extract(epoch from now() - unowned_since), 0)::float8 as unowned_seconds, false as is_gone, kept_until
     from found
     union all
-    select 'missing', instance_id, session_id, created_at, 0, ${isGoneUnlisted(sql, listLagSeconds)}
+    select 'missing', instance_id, session_id, created_at, 0, ${isGoneUnlisted(sql, listLagSeconds)}, null
     from instances
     where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
     order by kind, instance_id`

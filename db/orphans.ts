@@ -1,6 +1,7 @@
 /** Compares the providers' lists with the rows: instances without an owner, and sessions without an instance. */
 import type { UnownedInstance } from '../domain/orphan-sweep.ts'
 import type { Fragment, Sql } from './connection.ts'
+import { keptUntil } from './epochs.ts'
 
 export interface ListedInstance {
   readonly instanceId: string
@@ -81,13 +82,13 @@ export const recordObservations = async (
         -- A list that was read before an instance was destroyed still contains it.
         gone_at = case when i.gone_at > now() - make_interval(secs => ${listAgeSecondsMax}) then i.gone_at end,
         unowned_since = case when excluded.unowned_since is not null then coalesce(i.unowned_since, excluded.unowned_since) end
-      returning instance_id, unowned_since, retired_at
+      returning i.*
     ), vanished as (
       update instances set gone_at = now()
       where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
         and ${isGoneUnlisted(sql, listLagSeconds)}
     )
-    select instance_id, retired_at is not null as is_retired,
+    select instance_id, retired_at is not null as is_retired, ${keptUntil(sql, sql`stored`)} as kept_until,
       coalesce(extract(epoch from now() - unowned_since), 0)::float8 as unowned_seconds
     from stored where retired_at is not null or unowned_since is not null order by instance_id`
 

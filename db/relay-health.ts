@@ -4,6 +4,7 @@ import { bytesReceivedMax, secondsPublishingMax } from '../domain/ingest-totals.
 import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
+import { currentEpoch } from './epochs.ts'
 import type { BoundSession } from './orphans.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 
@@ -29,6 +30,8 @@ export interface ReportedSession {
    * with a master secret only.
    */
   isOtherInstance: boolean
+  /** The id of the present epoch of the database. */
+  epoch: string | null
 }
 
 /**
@@ -139,7 +142,7 @@ export async function recordReports(
           end,
         recent_slot = greatest(h.recent_slot, excluded.recent_slot)
     )
-    select place, state, reason, command, bound_instance_id, is_other_instance from matched`
+    select place, state, reason, command, bound_instance_id, is_other_instance, ${currentEpoch(sql)} as epoch from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index))
 }

@@ -102,6 +102,7 @@ export const boundedTables = {
   /** One row for each item of the configuration or of the program. */
   keptPermanently: [
     'certificate_checks',
+    'epochs', // One for each restore.
     'jobs',
     'presence',
     'provider_checks',

@@ -129,6 +129,13 @@ create table ended_workflows (
 
 create index ended_workflows_by_end on ended_workflows (last_ended_at);
 
+create table epochs (
+  name     text        not null,
+  id       uuid        not null default gen_random_uuid(),
+  began_at timestamptz not null default now(),
+  constraint epochs_pkey primary key (name)
+);
+
 create table erased_accounts (
   user_id   uuid        not null,
   erased_at timestamptz not null default now(),

@@ -2,6 +2,7 @@
 import { isPresent, type Presence } from '../domain/relay-health.ts'
 import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/warm-instances.ts'
 import { type Database, first, type Sql } from './connection.ts'
+import { keptUntil } from './epochs.ts'
 import { insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 
@@ -81,7 +82,7 @@ async function selectUnbound(
     })[]
   >`
     select i.instance_id, i.image is not distinct from ${image} as is_current,
-      i.last_report_at is not null as has_reported,
+      i.last_report_at is not null as has_reported, ${keptUntil(sql, sql`i`)} is not null as may_have_stream,
       extract(epoch from clock_timestamp() - coalesce(i.last_report_at, i.launched_at, i.create_attempted_at))::float8 as quiet_seconds,
       ${presenceColumns(sql, 'api')}
     from instances i, presence api
@@ -91,6 +92,7 @@ async function selectUnbound(
     instanceId: row.instanceId,
     isCurrent: row.isCurrent,
     hasReported: row.hasReported,
+    mayHaveStream: row.mayHaveStream,
     silentSeconds: silentSecondsWithApi(row.quietSeconds, toPresence(row, 'api'), healthTimeoutSeconds),
   }))
 }

@@ -3,18 +3,28 @@
 /** An instance without an owner is destroyed only when two observations at least this far apart found it without one. */
 export const observationSeconds = 60
 
+/**
+ * From the beginning of an epoch on, instances that the database may not know are kept for as long. Relays without a stream end
+ * themselves earlier, and so do those whose stream ends.
+ */
+export const keptSecondsMax = 86_400
+
 export interface UnownedInstance {
   readonly instanceId: string
   /** A decision to destroy it was stored, so one observation is enough. */
   readonly isRetired: boolean
   /** Since the first of the observations that found no owner; 0 in the first one. */
   readonly unownedSeconds: number
+  /** It may carry a stream that began before the present epoch of the database; null when it cannot, or not any more. */
+  readonly keptUntil: Date | null
 }
 
 export interface SweepPlan {
   readonly destroy: readonly string[]
   /** Instances that wait for a second observation. */
   readonly waiting: readonly string[]
+  /** Instances that may carry a stream of an earlier epoch. */
+  readonly kept: readonly string[]
   /** The plan destroys nothing, since too many instances seem to have no owner. */
   readonly isBlocked: boolean
   /** The number of instances that are due, and not retired. */
@@ -31,13 +41,15 @@ const blockedFrom = 5
  * @param force true when an operator has decided that the rows are right.
  */
 export function planSweep(unowned: readonly UnownedInstance[], listed: number, { force = false } = {}): SweepPlan {
-  const isDue = ({ isRetired, unownedSeconds }: UnownedInstance) => isRetired || unownedSeconds >= observationSeconds
+  const isKept = ({ isRetired, keptUntil }: UnownedInstance) => !force && !isRetired && keptUntil !== null
+  const isDue = (one: UnownedInstance) => !isKept(one) && (one.isRetired || one.unownedSeconds >= observationSeconds)
   const ids = (instances: readonly UnownedInstance[]) => instances.map(({ instanceId }) => instanceId)
   const due = unowned.filter((one) => isDue(one) && !one.isRetired).length
   const isBlocked = !force && due >= blockedFrom && due > listed / 2
   return {
     destroy: isBlocked ? [] : ids(unowned.filter(isDue)),
-    waiting: ids(unowned.filter((one) => !isDue(one))),
+    waiting: ids(unowned.filter((one) => !isDue(one) && !isKept(one))),
+    kept: ids(unowned.filter(isKept)),
     isBlocked,
     due,
   }

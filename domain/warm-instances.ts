@@ -19,6 +19,8 @@ export interface WarmInstance {
   /** Since its last report, or since its creation when there was none. */
   readonly silentSeconds: number
   readonly hasReported: boolean
+  /** It may have got a session that a restored database does not know, so it is not retired. */
+  readonly mayHaveStream: boolean
 }
 
 export interface WarmTarget {
@@ -61,13 +63,14 @@ export function planWarmInstances(unbound: readonly WarmInstance[], target: Warm
   const isOneStarting = keptCurrent.length > ready
   const old = usable.filter((one) => one.hasReported && !one.isCurrent)
   const keptOld = old.slice(Math.max(0, old.length - (warm - ready)))
-  const leaving = target.retired + unbound.length - keptCurrent.length - keptOld.length
+  const staying = new Set([...keptCurrent, ...keptOld, ...unbound.filter(({ mayHaveStream }) => mayHaveStream)])
+  const leaving = target.retired + unbound.length - staying.size
   const hasNoRoomSoon = target.placesTaken - leaving === target.capacity
   // Without the permission to create, its place would stay empty.
   if (mayCreate && hasNoRoomSoon && !isOneStarting && ready + keptOld.length >= warm) keptOld.shift()
 
   const kept = new Set([...keptCurrent, ...keptOld])
-  const retire = unbound.filter((instance) => !kept.has(instance)).map(({ instanceId }) => instanceId)
+  const retire = unbound.filter((one) => !kept.has(one) && !one.mayHaveStream).map(({ instanceId }) => instanceId)
   const missing = warm - kept.size
   // Beside old ones that are ready, one more than needed exists until it replaces the next of them.
   const wanted = keptOld.length > 0 && !isOneStarting ? Math.max(1, missing) : Math.max(0, missing)

@@ -10,12 +10,14 @@ export interface HealthReport {
   readonly instanceId: string
   /** The interval of reports where the reply has none. */
   readonly intervalSeconds: number
+  /** The one of the last accepted report that had one: a restored database has another one. */
+  readonly epoch?: string | undefined
   readonly summarizeIngest: () => IngestSummary
   readonly signal: AbortSignal
 }
 
 export type Outcome =
-  | { readonly type: 'accepted'; readonly nextSeconds: number }
+  | { readonly type: 'accepted'; readonly nextSeconds: number; readonly epoch?: string }
   /** An unbound relay has its session. */
   | { readonly type: 'assigned'; readonly session: RelaySession }
   | { readonly type: 'ended'; readonly reason: string }
@@ -29,7 +31,7 @@ const waitSeconds = 15
 
 /** Never rejects. */
 export async function report(options: HealthReport): Promise<Outcome> {
-  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, summarizeIngest, signal } = options
+  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, epoch, summarizeIngest, signal } = options
   const isUnbound = sessionId === null
   try {
     const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
@@ -38,7 +40,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
       body: JSON.stringify({
         session_id: sessionId,
         instance_id: instanceId,
-        ...(isUnbound ? { wait_seconds: waitSeconds } : {}),
+        ...(isUnbound ? { wait_seconds: waitSeconds } : { epoch }),
         observed_at: new Date().toISOString(),
         stats: { ...summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
       }),
@@ -57,15 +59,17 @@ export async function report(options: HealthReport): Promise<Outcome> {
 
 /** A 404 or 409 without an error code comes from a proxy, not from the API, and is a failed report. */
 export function interpretReply(status: number, body: unknown, intervalSeconds: number): Outcome {
-  const { desired, report_in_seconds, error } = (body ?? {}) as {
+  const { desired, report_in_seconds, epoch, error } = (body ?? {}) as {
     desired?: unknown
     report_in_seconds?: unknown
+    epoch?: unknown
     error?: { code?: unknown }
   }
   if (status === 200 && desired === 'stop') return { type: 'ended', reason: 'stopped by the control plane' }
   if (status === 200 && desired === 'run') {
     const requestedSeconds = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
-    return { type: 'accepted', nextSeconds: Math.min(Math.max(requestedSeconds, 0.1), 300) }
+    const nextSeconds = Math.min(Math.max(requestedSeconds, 0.1), 300)
+    return { type: 'accepted', nextSeconds, ...(typeof epoch === 'string' ? { epoch } : {}) }
   }
   const code = typeof error?.code === 'string' ? error.code : undefined
   const reason = `${status} ${code}`

@@ -52,9 +52,10 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
   let isAccepted = false
   let failures = 0
   let intervalSeconds = options.intervalSeconds
+  let epoch: string | undefined
   let lastLogged = ''
   while (!signal.aborted) {
-    const outcome = await report({ ...options, sessionId })
+    const outcome = await report({ ...options, sessionId, epoch })
     if (signal.aborted) break
     if (outcome.type === 'ended' || outcome.type === 'assigned') return outcome
     const result = outcome.type === 'accepted' ? outcome.type : outcome.reason
@@ -66,6 +67,7 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
     if (end) return end
     if (outcome.type === 'accepted') {
       isAccepted = true
+      epoch = outcome.epoch ?? epoch
       failures = 0
       intervalSeconds = outcome.nextSeconds
     } else {

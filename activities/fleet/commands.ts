@@ -1,5 +1,6 @@
 /** The commands of `npm run fleet`. */
 import { connectPostgres, type Database } from '../../db/connection.ts'
+import { beginEpoch } from '../../db/epochs.ts'
 import { type RegionAction, recordRegionChange } from '../../db/region-changes.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import type { Environment } from '../../platform/config/environment.ts'
@@ -53,6 +54,8 @@ async function run(command: FleetCommand, environment?: Environment): Promise<Re
       }
       case 'reconcile': {
         const providers = await createRelayProviders(config, log)
+        // It may be the first sweep after a restore.
+        if (!command.dryRun) await beginEpoch(sql, config.fleet.epoch)
         const result = await reconcileFleet({ config, sql, log, providers }, command)
         const output = command.json
           ? json(presentReconciliation(result, command))

@@ -44,11 +44,12 @@ function formatSince({ kind, since }: ReportedDifference): string {
   return isObserved ? `${since.toISOString()}, observed before` : since.toISOString()
 }
 
-function formatOutcome({ outcome, error }: ReportedDifference, dryRun: boolean): string {
+function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun: boolean): string {
   const texts: Readonly<Record<Outcome, string>> = {
     destroyed: 'destroyed',
     due: dryRun ? 'would be destroyed' : 'left for the next run',
     waiting: 'waits for a second observation',
+    earlier_epoch: `kept until ${keptUntil?.toISOString()}, since it may carry a stream of an earlier epoch`,
     blocked: 'not destroyed, since the region is blocked',
     failed: `could not be destroyed: ${error}`,
     gone: dryRun ? 'would count as gone' : 'counts as gone',

@@ -10,7 +10,16 @@ import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from '../o
 import type { RelayProviders } from '../relay-providers.ts'
 
 /** What happens to the instance of a difference. */
-export type Outcome = 'destroyed' | 'due' | 'waiting' | 'blocked' | 'failed' | 'gone' | 'starting' | 'kept'
+export type Outcome =
+  | 'destroyed'
+  | 'due'
+  | 'waiting'
+  | 'earlier_epoch'
+  | 'blocked'
+  | 'failed'
+  | 'gone'
+  | 'starting'
+  | 'kept'
 
 export interface ReportedDifference extends InstanceDifference {
   readonly outcome: Outcome
@@ -102,13 +111,13 @@ function foresee(
   const unowned = differences
     .filter(({ kind }) => kind !== 'missing' && kind !== 'unbound')
     .map((one) => ({ ...one, isRetired: one.kind === 'retired' }))
-  const { destroy, waiting, isBlocked } = planSweep(unowned, listed.length, { force })
-  return { destroyed: destroy, failed: new Map(), waiting, isBlocked }
+  const { destroy, waiting, kept, isBlocked } = planSweep(unowned, listed.length, { force })
+  return { destroyed: destroy, failed: new Map(), waiting, kept, isBlocked }
 }
 
 function withOutcome(
   difference: InstanceDifference,
-  { destroyed, failed, waiting, isBlocked }: SweepOutcome,
+  { destroyed, failed, waiting, kept, isBlocked }: SweepOutcome,
   { dryRun }: ReconcileOptions,
 ): ReportedDifference {
   const { instanceId, kind, isGone } = difference
@@ -118,6 +127,7 @@ function withOutcome(
   const error = failed.get(instanceId)
   if (error) return result('failed', error.message)
   if (destroyed.includes(instanceId)) return result(dryRun ? 'due' : 'destroyed')
+  if (kept.includes(instanceId)) return result('earlier_epoch')
   // An instance that got its session meanwhile, or whose destruction did not start in time, is due in the next run.
   return result(waiting.includes(instanceId) ? 'waiting' : isBlocked ? 'blocked' : 'due')
 }

@@ -1,5 +1,6 @@
 /** `npm run worker`: the background process. Its state is in Postgres; with `SVC_WORKER_METRICS_ADDRESS` it listens for Prometheus. */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
+import { beginEpoch } from '../../db/epochs.ts'
 import { migrateWhenReachable } from '../../db/migrations.ts'
 import { withStatementSpans } from '../../db/statement-spans.ts'
 import { findHostProblems } from '../../platform/bindable-host.ts'
@@ -34,6 +35,8 @@ await runProgram('worker', readWorkerConfig, async ({ config, log, life }) => {
     .then(() => createRelayProviders(config, log))
     .then(async (providers) => {
       await assertFleetName({ config, sql, log, providers })
+      if (await beginEpoch(sql, config.fleet.epoch))
+        log.info('a new epoch of the database begins: instances that it does not know are kept for a day')
       return providers
     })
     .then((providers) => startWorker({ config, log, sql, life, providers, onFailure, tracing }))

@@ -67,6 +67,7 @@ const Body = z.object({
   wait_seconds: lenient(z.number().min(0)).describe(
     'How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session.',
   ),
+  epoch: lenient(id).describe('That of the last reply that had one.'),
   observed_at: z.iso.datetime({ offset: true }).optional(),
   stats: Stats.optional(),
 })
@@ -75,6 +76,12 @@ const HealthReply = z.object({
   state: z.enum(relayStates).nullable().describe('The state of the session; null without one.'),
   desired: z.enum(['run', 'stop']),
   report_in_seconds: z.number(),
+  epoch: id
+    .nullable()
+    .optional()
+    .describe(
+      'Only in replies to reports with a session. It changes when the database was restored. To a report with another one a session that is stopped or has another instance counts as unknown.',
+    ),
   assignment: z
     .object({ session_id: id, stream_token: z.string() })
     .nullable()
@@ -105,7 +112,7 @@ type ReportBody = z.output<typeof Body>
 
 async function reportBound(
   sessionId: string,
-  { instance_id: instanceId, stats }: ReportBody,
+  { instance_id: instanceId, epoch, stats }: ReportBody,
   hasOwnSecret: boolean,
   { config, sql, recordReport, deliveries, relaySessions }: Services,
 ): Promise<Reply> {
@@ -119,6 +126,8 @@ async function reportBound(
   if (!session) throw new Refusal('not_found')
   const { state, reason, command, boundInstanceId, isOtherInstance } = session
   if (state === 'stopped' || isOtherInstance) {
+    // Of a time that this database does not have. The relay goes on while it has a stream.
+    if (epoch !== undefined && session.epoch !== null && epoch !== session.epoch) throw new Refusal('not_found')
     await sweepInstance(sql, instanceId, state === 'stopped' ? sessionId : null)
     throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
   }
@@ -129,6 +138,7 @@ async function reportBound(
     // A disconnect is final, so the relay can stop before its workflow has executed it.
     desired: command === 'disconnect' ? 'stop' : 'run',
     report_in_seconds: config.relay.healthIntervalSeconds,
+    epoch: session.epoch,
   })
 }
 

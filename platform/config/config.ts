@@ -106,6 +106,8 @@ const configOf = (v: Values) => ({
   fleet: {
     /** Separates the instances of this control plane from those of others in the same accounts; undefined when it is the only one. */
     name: v.SVC_FLEET_NAME,
+    /** A new value begins an epoch of the database. */
+    epoch: v.SVC_EPOCH,
     hetzner: { token: v.SVC_HETZNER_TOKEN, apiUrl: v.SVC_HETZNER_API_URL },
   },
   relay: {

@@ -113,6 +113,9 @@ const relays = {
   SVC_FLEET_NAME: worker(
     'Name of this control plane in the accounts of its clouds, such as production: it manages instances with this name only.',
   ),
+  SVC_EPOCH: worker(
+    'A text that you change whenever the database is restored in another way than with deploy/restore.sh (docs/backup.md): relays with a stream are then kept for a day.',
+  ),
   SVC_HETZNER_TOKEN: worker('API token, for regions with the provider hetzner.'),
   SVC_HETZNER_API_URL: worker('Base URL of the API of Hetzner Cloud; changed in tests.'),
   SVC_RELAY_ENGINE: apiAndWorker('SRT engine of relays: srt-live-transmit, sls, none, or auto.'),

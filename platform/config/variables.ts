@@ -89,6 +89,10 @@ export const Variables = z.object({
     .string()
     .regex(fleetNamePattern, 'is not 1 to 32 lower-case letters, digits and inner hyphens')
     .optional(),
+  SVC_EPOCH: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, 'is not 1 to 64 letters, digits, dots, hyphens and underscores')
+    .default('initial'),
   SVC_HETZNER_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]+$/, 'contains characters that are not allowed in a header')

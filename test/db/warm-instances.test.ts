@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { planWarm, type WarmRegion } from '../../db/warm-instances.ts'
+import { beginEpoch } from '../../db/epochs.ts'
+import { isWarmWorkDue, planWarm, type WarmRegion } from '../../db/warm-instances.ts'
 import { createInstanceId } from '../../platform/instance-secrets.ts'
 import { startTransitions } from '../support/relay-transitions.ts'
 import { insertWarmInstance } from '../support/unbound-relays.ts'
@@ -44,4 +45,19 @@ test('a region without room replaces one ready instance of an old image, and no 
   expect([create.length, destroy]).toEqual([1, []])
   await sql`update instances set launched_at = now(), last_report_at = now() where instance_id in ${sql(create)}`
   expect((await planFull()).destroy).toEqual([other])
+})
+
+test('a region retires no warm instance that may have got a session since the backup, until it reports without one', async () => {
+  await sql`delete from instances`
+  const instanceId = await insertWarmInstance(sql, { image })
+  await sql`update instances set last_report_at = now() - interval '1 day', created_at = now() - interval '1 day'`
+  await sql`update presence set since = now() - interval '1 day' where role = 'api'`
+  await beginEpoch(sql, 'restored')
+  expect((await plan()).destroy).toEqual([])
+  // A start gets another one, and nothing more is to be done.
+  await sql`update instances set launched_at = now(), last_report_at = now() where instance_id <> ${instanceId}`
+  expect(await isWarmWorkDue(sql, region)).toBe(false)
+
+  await sql`update instances set last_report_at = now()`
+  expect((await plan()).destroy).toHaveLength(1)
 })

@@ -6,6 +6,7 @@ const orphans = (count: number, values: Partial<UnownedInstance> = {}): UnownedI
     instanceId: `i-${index}`,
     isRetired: false,
     unownedSeconds: 60,
+    keptUntil: null,
     ...values,
   }))
 
@@ -21,9 +22,18 @@ describe('an instance without an owner', () => {
     ).toEqual({
       destroy: ['old'],
       waiting: ['i-0'],
+      kept: [],
       isBlocked: false,
       due: 1,
     })
+  })
+
+  test('is kept, and does not count, while it may carry a stream of an earlier epoch, unless it is retired or the sweep is forced', () => {
+    const kept = orphans(9, { keptUntil: new Date() })
+    const plan = { destroy: [], waiting: [], kept: kept.map(({ instanceId }) => instanceId), isBlocked: false, due: 0 }
+    expect(planSweep(kept, 9)).toEqual(plan)
+    expect(planSweep(orphans(1, { keptUntil: new Date(), isRetired: true }), 1)).toMatchObject({ destroy: ['i-0'] })
+    expect(planSweep(kept, 9, { force: true })).toMatchObject({ destroy: { length: 9 }, kept: [] })
   })
 
   test('is destroyed at once when it is retired', () => {
@@ -34,7 +44,13 @@ describe('an instance without an owner', () => {
 describe('a sweep', () => {
   test('destroys nothing when more than half of at least five instances are due', () => {
     const retired = orphans(1, { instanceId: 'retired', isRetired: true })
-    expect(planSweep([...orphans(5), ...retired], 9)).toEqual({ destroy: [], waiting: [], isBlocked: true, due: 5 })
+    expect(planSweep([...orphans(5), ...retired], 9)).toEqual({
+      destroy: [],
+      waiting: [],
+      kept: [],
+      isBlocked: true,
+      due: 5,
+    })
   })
 
   test.each([

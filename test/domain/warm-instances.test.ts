@@ -22,6 +22,7 @@ const instance = (instanceId: string, fields: Partial<WarmInstance> = {}): WarmI
   isCurrent: true,
   hasReported: true,
   silentSeconds: 1,
+  mayHaveStream: false,
   ...fields,
 })
 
@@ -43,6 +44,15 @@ describe('the plan of warm instances', () => {
       retire: ['silent', 'old and silent', 'old and starting'],
       create: 2,
     })
+  })
+
+  test('retires none that may have a session of an earlier epoch, and creates another one when it is silent', () => {
+    const unbound = [
+      instance('silent', { silentSeconds: 46, mayHaveStream: true }),
+      instance('old', { isCurrent: false, mayHaveStream: true }),
+    ]
+    expect(planWarmInstances(unbound, { ...target, placesTaken: 2 })).toEqual({ retire: [], create: 2 })
+    expect(planWarmInstances(unbound, { ...target, warm: 0 })).toEqual({ retire: [], create: 0 })
   })
 
   test('lets an instance start for longer than the health timeout', () => {

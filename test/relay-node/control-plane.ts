@@ -12,6 +12,7 @@ export interface Report {
     readonly instance_id: string
     /** Sent by unbound relays only. */
     readonly wait_seconds?: number
+    readonly epoch?: string
     readonly observed_at: string
     readonly stats: IngestSummary
   }

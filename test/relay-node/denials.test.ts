@@ -40,7 +40,10 @@ async function givenStream() {
     },
     summarizeIngest: () => {
       bytes += bytesPerReport
-      return { publishing: true, bitrate_kbps: 2_500, links: 1, players: 0, bytes_total: bytes, engine: 'none' }
+      return {
+        ...{ publishing: true, bitrate_kbps: 2_500, links: 1, players: 0, bytes_total: bytes, engine: 'none' },
+        ...{ publishing_ms_total: 0, peak_bitrate_kbps: 0, refused: {} },
+      }
     },
     now: () => millis,
     log: (...entry) => void logged.push(entry),

@@ -43,6 +43,34 @@ test('a relay reports at once with its secret, session and instance, and then at
   }
 })
 
+test('a relay repeats the epoch of the last answer that had one', async () => {
+  const plane = await givenControlPlane()
+  const relay = startRelay({ apiUrl: plane.url })
+  const untilEpoch = (epoch: string | undefined) =>
+    eventually(
+      () => plane.reports.at(-1)?.body.epoch,
+      (last) => last === epoch,
+    )
+  await eventually(
+    () => plane.reports.length,
+    (count) => count >= 2,
+  )
+  expect(plane.reports.at(-1)?.body).not.toHaveProperty('epoch')
+
+  plane.answers({ ...run(), body: { ...(run().body as object), epoch: 'the first' } })
+  await untilEpoch('the first')
+  plane.answers(refusal(404, 'not_found'))
+  const before = plane.reports.length
+  await eventually(
+    () => plane.reports.length,
+    (count) => count >= before + 3,
+  )
+  expect(plane.reports.at(-1)?.body.epoch).toBe('the first')
+  plane.answers({ ...run(), body: { ...(run().body as object), epoch: 'the second' } })
+  await untilEpoch('the second')
+  expect(relay.isRunning()).toBe(true)
+})
+
 test('a relay ends with code 0 when the control plane stops it', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })

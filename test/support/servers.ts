@@ -76,6 +76,8 @@ async function makeTemplate(postgresUrl: string, stops: Array<() => Promise<void
   url.pathname = `/${name}`
   const database = connectPostgres(url.href, 1)
   await migrate(database)
+  // As in a service that was installed long ago.
+  await database`insert into epochs (name, began_at) values ('initial', now() - interval '30 days')`
   await database.end({ timeout: 5 })
   return name
 }

@@ -48,7 +48,7 @@ describe('a report', () => {
     const response = await report({ session_id: session.session_id, instance_id: 'i-1' }, serviceWithoutWorker)
     expect([response.status, response.body]).toEqual([
       200,
-      { state: 'provisioning', desired: 'run', report_in_seconds: 2 },
+      { state: 'provisioning', desired: 'run', report_in_seconds: 2, epoch: expect.any(String) },
     ])
   })
 
@@ -58,7 +58,7 @@ describe('a report', () => {
       observed_at: new Date().toISOString(),
       stats: { groups: [{ connections: [{ addr: 'x' }], anything: 1 }], more: [] },
     })
-    expect(body).toEqual({ state: 'active', desired: 'run', report_in_seconds: 2 })
+    expect(body).toEqual({ state: 'active', desired: 'run', report_in_seconds: 2, epoch: expect.any(String) })
   })
 
   test('of an active session adds nothing to the history of its workflow', async () => {

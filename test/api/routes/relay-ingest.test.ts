@@ -29,7 +29,10 @@ async function startRelay() {
   const { session_id } = await service.startActiveRelay(user)
   const report = async (stats: unknown) => {
     const { status, body } = await service.sendReport(session_id, { stats })
-    expect([status, body]).toEqual([200, { state: 'active', desired: 'run', report_in_seconds: healthIntervalSeconds }])
+    expect([status, body]).toEqual([
+      200,
+      { state: 'active', desired: 'run', report_in_seconds: healthIntervalSeconds, epoch: expect.any(String) },
+    ])
   }
   const readSession = async () => (await user.active()).session as SessionView
   return { user, session_id, report, readSession }

@@ -134,6 +134,7 @@ describe('the report of a relay without a session', () => {
     expect(assignmentOf(await report(instanceId, 10))?.session_id).toBe(sessionId)
     expect((await reportBound(sessionId, instanceId)).body).toEqual({
       ...{ state: 'provisioning', desired: 'run', report_in_seconds: healthIntervalSeconds },
+      epoch: expect.any(String),
     })
   })
 
