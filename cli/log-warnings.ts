@@ -12,7 +12,7 @@ interface LogEntry {
   err?: { message?: string }
 }
 
-/** `name │ 10:33:14 error  message: cause` for a warning or worse; undefined for other lines and for lines that are not JSON. */
+/** `name │ 10:33:14 UTC error  message: cause` for a warning or worse; undefined for other lines and for lines that are not JSON. */
 export function formatWarning(name: string, line: string): string | undefined {
   let entry: LogEntry | null
   try {
@@ -22,9 +22,9 @@ export function formatWarning(name: string, line: string): string | undefined {
   }
   if (entry === null) return undefined
   if (!shownLevels.has(entry.level ?? '')) return undefined
-  const time = new Date(entry.time ?? Date.now()).toTimeString().slice(0, 8)
+  const time = new Date(entry.time ?? Date.now()).toISOString().slice(11, 19)
   const text = [entry.msg, entry.err?.message?.split('\n')[0]].filter((part) => part).join(': ')
-  return `${name} │ ${time} ${entry.level?.padEnd(5)} ${text}`
+  return `${name} │ ${time} UTC ${entry.level?.padEnd(5)} ${text}`
 }
 
 /** Shows the warnings that are appended to a log from now on. @returns a function that stops it. */

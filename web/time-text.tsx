@@ -18,9 +18,9 @@ export function formatAge(at: Date, now: Date): string {
   return `${count} ${unit[0]}${count === 1 ? '' : 's'} ago`
 }
 
-/** `3 December 2026`. */
+/** `3 December 2026 (UTC)`. */
 export const formatDay = (at: Date): string =>
-  at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+  `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })} (UTC)`
 
 /** `3 Dec 2026, 14:05 UTC`. */
 export const formatDateTime = (at: Date): string => `${formatShortDay(at)}, ${at.toISOString().slice(11, 16)} UTC`
@@ -86,10 +86,16 @@ export function TimeLeft({ until, expiredText }: TimeLeftProps) {
   )
 }
 
-/** @param at RFC 3339. */
-export const TimeAgo = ({ at }: { readonly at: string }) => (
+interface TimeAgoProps {
+  /** RFC 3339. */
+  readonly at: string
+  /** Its age by default. */
+  readonly text?: string
+}
+
+export const TimeAgo = ({ at, text = formatAge(new Date(at), new Date()) }: TimeAgoProps) => (
   <time datetime={at} title={formatInstant(new Date(at))} data-local="title">
-    {formatAge(new Date(at), new Date())}
+    {text}
   </time>
 )
 
@@ -99,6 +105,9 @@ export const Day = ({ at }: { readonly at: string }) => (
     {formatDay(new Date(at))}
   </time>
 )
+
+/** The same for all visitors: for pages whose other days are in UTC too. @param at RFC 3339. */
+export const UtcDay = ({ at }: { readonly at: string }) => <time datetime={at}>{formatDay(new Date(at))}</time>
 
 /** @param at RFC 3339. */
 export const DateTime = ({ at }: { readonly at: string }) => (
@@ -114,7 +123,7 @@ export const Instant = ({ at }: { readonly at: string }) => (
   </time>
 )
 
-/** `14:05`, and of another day than today with the date. @param at RFC 3339. */
+/** `14:05 UTC`, and of another day than today with the date. @param at RFC 3339. */
 export const Clock = ({ at }: { readonly at: string }) => (
   <time datetime={at} data-local="clock">
     {formatClock(new Date(at), new Date())}

@@ -4,6 +4,7 @@ import {
   formatClock,
   formatCountdown,
   formatDateTime,
+  formatDay,
   formatHours,
   formatInstant,
   formatTimeLeft,
@@ -46,6 +47,10 @@ test('the time left is in minutes within the last hour, and in seconds within th
   expect([172_740, 3599.5, 754, 59.4, 29, 1, 0].map(formatTimeLeft)).toEqual([
     ...['47 h 59 min', '1 h 0 min', '12:34 minutes', '1:00 minutes', '29 seconds', '1 second', '0 seconds'],
   ])
+})
+
+test('a day is that in UTC, and says so', () => {
+  expect(formatDay(new Date('2026-12-03T23:05:00Z'))).toBe('3 December 2026 (UTC)')
 })
 
 test('a date and time is formatted in UTC', () => {

@@ -115,7 +115,9 @@ async function renewOnce(signal) {
 /** Resolves to the milliseconds until the next poll: at least `Retry-After`, and exponential backoff. */
 function recordFailure(retryAfterMillis = 0) {
   failures += 1
-  const clock = updatedAt.toLocaleTimeString(undefined, { timeStyle: 'medium' })
+  const clock = updatedAt.toLocaleTimeString('en-GB', {
+    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZoneName: 'short' },
+  })
   setText(freshness, `Last updated at ${clock}. Trying again…`)
   return Math.max(retryAfterMillis || 0, Math.min(fastPollMillis * 2 ** (failures - 1), retryMillisMax))
 }

@@ -65,10 +65,16 @@ function showLocalTimes() {
 function formatLocalTime(at, format) {
   const month = format === 'day' ? 'long' : 'short'
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month, year: 'numeric' })
-  if (format === 'day') return day
+  if (format === 'day') return `${day} (${nameZone(at)})`
   const second = format === 'second' || format === 'title' ? '2-digit' : undefined
   const clock = at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit', second, timeZoneName: 'short' })
   return format === 'clock' && at.toDateString() === new Date().toDateString() ? clock : `${day}, ${clock}`
+}
+
+/** `CET`. The zone of a place has several names in a year. */
+function nameZone(at) {
+  const parts = new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(at)
+  return parts.find(({ type }) => type === 'timeZoneName').value
 }
 
 /** As `formatTimeLeft` of `time-text.tsx`. */

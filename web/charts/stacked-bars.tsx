@@ -12,7 +12,7 @@ export interface BarPart {
 }
 
 export interface Bar {
-  /** `2026-11-22`. */
+  /** `2026-11-22`, in UTC. */
   readonly day: string
   readonly parts: readonly BarPart[]
 }
@@ -78,7 +78,7 @@ function BarColumn({ bar, x, top }: BarColumnProps) {
         y -= partHeight
         return (
           <rect key={label} class={`series-${series}`} x={x} y={round(y)} width={barWidth} height={round(partHeight)}>
-            <title>{`${bar.day}, ${label}: ${formatHours(seconds)}`}</title>
+            <title>{`${bar.day} (UTC), ${label}: ${formatHours(seconds)}`}</title>
           </rect>
         )
       })}

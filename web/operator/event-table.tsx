@@ -1,5 +1,5 @@
 /** Billing events as a table. */
-import { TimeAgo } from '../time-text.tsx'
+import { Instant } from '../time-text.tsx'
 import { EventLink, UserLink } from './identifier.tsx'
 import type { BillingEvent } from './operator-replies.ts'
 import { type Column, ScrollingTable } from './scrolling-table.tsx'
@@ -12,7 +12,7 @@ const columns: readonly Column<BillingEvent>[] = [
   { heading: 'Type', cell: ({ type }) => type },
   { heading: 'Action', cell: ({ action }) => action ?? '–' },
   { heading: 'Account', cell: (event) => <UserLink id={event.user_id} /> },
-  { heading: 'Received', cell: (event) => <TimeAgo at={event.received_at} /> },
+  { heading: 'Received', cell: (event) => <Instant at={event.received_at} /> },
   { heading: 'Error', class: 'sentence', cell: ({ error }) => error ?? '–' },
 ]
 

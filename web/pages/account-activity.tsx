@@ -2,7 +2,7 @@
 import { requireData, unchecked } from '../api-client.ts'
 import type { ActivityEntry } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { Day, TimeAgo } from '../time-text.tsx'
+import { Instant } from '../time-text.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
 import { describeClient } from './account-sign-ins.tsx'
 import { AccountTabs } from './account-tabs.tsx'
@@ -82,29 +82,15 @@ const Entries = ({ entries }: { readonly entries: readonly ActivityEntry[] }) =>
         Nothing here yet.
       </p>
     )
-  const days = groupByDay(entries).map(([day, ofDay]) => (
-    <section class="card" key={day} aria-labelledby={`day-${day}`}>
-      <h2 id={`day-${day}`}>
-        <Day at={ofDay[0]?.at ?? day} />
-      </h2>
+  return (
+    <div class="card">
       <ol class="entries">
-        {ofDay.map((entry) => (
+        {entries.map((entry) => (
           <Entry key={entry.id} entry={entry} />
         ))}
       </ol>
-    </section>
-  ))
-  return <div class="stack">{days}</div>
-}
-
-/** Days in UTC, newest first. */
-function groupByDay(entries: readonly ActivityEntry[]): (readonly [string, readonly ActivityEntry[]])[] {
-  const days = new Map<string, ActivityEntry[]>()
-  for (const entry of entries) {
-    const day = entry.at.slice(0, 10)
-    days.set(day, [...(days.get(day) ?? []), entry])
-  }
-  return [...days]
+    </div>
+  )
 }
 
 const Entry = ({ entry }: { readonly entry: ActivityEntry }) => {
@@ -129,10 +115,10 @@ const Entry = ({ entry }: { readonly entry: ActivityEntry }) => {
 const EntryTime = ({ entry: { at, detail } }: { readonly entry: ActivityEntry }) =>
   typeof detail.last_at === 'string' ? (
     <span data-times={detail.times}>
-      {detail.times} times, first <TimeAgo at={at} />, last <TimeAgo at={detail.last_at} />
+      {detail.times} times, first <Instant at={at} />, last <Instant at={detail.last_at} />
     </span>
   ) : (
-    <TimeAgo at={at} />
+    <Instant at={at} />
   )
 
 function describeAddress({ ip, detail }: ActivityEntry): string {

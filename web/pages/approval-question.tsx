@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import type { Account, LoginAttempt } from '../api-replies.ts'
-import { formatAge, TimeLeft } from '../time-text.tsx'
+import { formatAge, TimeAgo, TimeLeft } from '../time-text.tsx'
 import { approvalPath } from './login-attempt.ts'
 import type { NetworkMatch } from './network-match.ts'
 import { displayNames } from './providers.tsx'
@@ -31,7 +31,7 @@ export const Question = ({ attempt, account, network }: QuestionProps) => (
       </dd>
       <dt>Requested</dt>
       <dd data-network={network}>
-        <time datetime={attempt.created_at}>{formatRequestAge(attempt.created_at)}</time>,{' '}
+        <TimeAgo at={attempt.created_at} text={formatRequestAge(attempt.created_at)} />,{' '}
         {networkTexts[network](attempt.ip)}
       </dd>
       <dt>Account</dt>

@@ -21,7 +21,7 @@ export function DaysChart({ usage }: UsageProps) {
       <StackedBars
         bars={barsOf(usage, labels)}
         today={usage.as_of.slice(0, 10)}
-        label="Relay time of each day. The table below has the same numbers."
+        label="Relay time of each day in UTC. The table below has the same numbers."
       />
       <Legend labels={labels} />
     </>

@@ -2,7 +2,7 @@
 import { usageNoticePercents } from '../../domain/usage-cycle.ts'
 import type { UsageByDay } from '../api-replies.ts'
 import { UsageMeter } from '../charts/usage-meter.tsx'
-import { Day, formatHours } from '../time-text.tsx'
+import { formatHours, UtcDay } from '../time-text.tsx'
 
 interface UsageProps {
   readonly usage: UsageByDay
@@ -84,19 +84,19 @@ function ForecastText({ usage }: UsageProps) {
     return (
       <span data-forecast="exhausted">
         All relay time of this cycle is used. {isEnforced ? 'You can start new relays' : 'Relay time resets'} on{' '}
-        <Day at={usage.cycle_end} />.
+        <UtcDay at={usage.cycle_end} />.
       </span>
     )
   if (forecast === null) return <span data-forecast="unknown">A forecast needs a day of the cycle.</span>
   if (exhaustedAt === null)
     return (
       <span data-forecast="enough">
-        At this pace you will use {formatHours(forecast)} of {formatHours(included)} by <Day at={usage.cycle_end} />.
+        At this pace you will use {formatHours(forecast)} of {formatHours(included)} by <UtcDay at={usage.cycle_end} />.
       </span>
     )
   return (
     <span data-forecast="short">
-      At this pace your {formatHours(included)} are used up on <Day at={exhaustedAt} />.{' '}
+      At this pace your {formatHours(included)} are used up on <UtcDay at={exhaustedAt} />.{' '}
       {isEnforced
         ? 'From then on you can’t start new relays until the next cycle. An add-on adds relay time.'
         : 'Your relays keep working after that.'}

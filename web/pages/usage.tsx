@@ -4,7 +4,7 @@ import type { UsageByDay } from '../api-replies.ts'
 import { formatCsv } from '../csv.ts'
 import { Icon } from '../icons.tsx'
 import type { PageRoute, Visit } from '../page.ts'
-import { Day } from '../time-text.tsx'
+import { UtcDay } from '../time-text.tsx'
 import { DaysChart, DaysTable, nameOf, RelaysTable } from './usage-days.tsx'
 import { Forecast, UsageTiles } from './usage-summary.tsx'
 
@@ -58,8 +58,8 @@ const Usage = ({ usage }: UsageProps) => (
         </a>
       ) : null}
       <p class="lead">
-        Relay time from <Day at={usage.cycle_start} /> to <Day at={usage.cycle_end} />. Relays that run at the same time
-        add up.
+        Relay time from <UtcDay at={usage.cycle_start} /> to <UtcDay at={usage.cycle_end} />. Relays that run at the
+        same time add up.
       </p>
     </div>
     {usage.included_seconds === 0 && usage.days.length === 0 ? <NoUsage /> : <UsageOfCycle usage={usage} />}
