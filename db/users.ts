@@ -33,6 +33,13 @@ export interface OwnCredentials {
 export const findCredentials = async (sql: Sql, userId: string): Promise<OwnCredentials | undefined> =>
   first(await sql<OwnCredentials[]>`select email, password_hash from users where id = ${userId}`)
 
+/** The address that mails about the account's security go to: another person may read one that is not verified. Null for none. */
+export const findVerifiedEmail = async (sql: Sql, userId: string): Promise<string | null> =>
+  first(
+    await sql<{ email: string | null }[]>`
+      select email from users where id = ${userId} and email_verified_at is not null`,
+  )?.email ?? null
+
 /** Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one. */
 export const lockCredentials = async (sql: Sql, userId: string): Promise<Credentials | undefined> =>
   first(

@@ -10,6 +10,7 @@ import type { User } from './access-tokens.ts'
 import { requireAliveAuthSession } from './auth-sessions.ts'
 import { lockProvenAccount, proveOwner } from './owner-proof.ts'
 import type { PasswordClient } from './passwords.ts'
+import { sendSecurityMail } from './security-mails.ts'
 
 /**
  * Ends the relays, signs out everywhere else and schedules the deletion. The job `delete_accounts` cancels the subscriptions and
@@ -22,10 +23,10 @@ export async function scheduleAccountDeletion(
   password: string | undefined,
   client: PasswordClient,
 ): Promise<Date> {
-  const { config, sql, mailer, deliveries } = services
+  const { config, sql, deliveries } = services
   const proof = await proveOwner(services, { user, password, ...client })
   const { dueAt, disconnected } = await sql.begin(async (tx) => {
-    const { email } = await lockProvenAccount(tx, user, proof)
+    await lockProvenAccount(tx, user, proof)
     const { dueAt, isNew } = await scheduleDeletion(tx, user.userId, config.accountDeletionSeconds)
     if (!isNew) return { dueAt, disconnected: [] }
     const disconnected = await disconnectAll(tx, user.userId, 'user')
@@ -36,12 +37,8 @@ export async function scheduleAccountDeletion(
       ...{ initiator: 'user', action: 'account_deletion_scheduled', userId: user.userId, ip: client.ip },
       detail,
     })
-    const link = `${config.siteUrl}/account/security`
-    if (email !== null)
-      await mailer.send(tx, user.userId, {
-        ...{ to: email, subject: 'account_deletion_scheduled', link },
-        deletedAt: dueAt.toISOString(),
-      })
+    const deletedAt = dueAt.toISOString()
+    await sendSecurityMail(tx, services, user.userId, { subject: 'account_deletion_scheduled', deletedAt })
     return { dueAt, disconnected }
   })
   for (const session of disconnected) deliveries.send(session)

@@ -2,13 +2,14 @@
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
 import { deleteMailTokens } from '../../db/mail-tokens.ts'
-import { changeEmail, findCredentials, isEmailTakenError } from '../../db/users.ts'
+import { changeEmail, findCredentials, findVerifiedEmail, isEmailTakenError } from '../../db/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { consumeMailLink, findMailLinkOwner, sendEmailChangeLink } from './mail-links.ts'
 import { lockProvenAccount, proveOwner } from './owner-proof.ts'
 import type { PasswordClient } from './passwords.ts'
+import { sendSecurityMail } from './security-mails.ts'
 
 interface EmailChangeRequest {
   readonly email: string
@@ -37,7 +38,7 @@ export async function requestEmailChange(
 }
 
 /**
- * Replaces the address, informs the former one, and ends all links that were mailed before. Refuses with `token_invalid`, and
+ * Replaces the address, informs the former one if it was verified, and ends all links that were mailed before. Refuses with `token_invalid`, and
  * with `email_taken` if another account has the address.
  */
 export async function confirmEmailChange(services: Services, token: string, ip: string): Promise<void> {
@@ -51,14 +52,14 @@ export async function confirmEmailChange(services: Services, token: string, ip: 
 
 async function replaceEmail(
   tx: Sql,
-  { config, mailer }: Services,
+  services: Services,
   { userId, token, ip }: { userId: string; token: string; ip: string },
 ): Promise<void> {
   const email = await consumeMailLink(tx, 'change_email', token, userId)
   const former = (await findCredentials(tx, userId))?.email ?? null
+  const formerVerified = await findVerifiedEmail(tx, userId)
   if (!(await changeEmail(tx, userId, email))) throw new Refusal('email_taken')
   await deleteMailTokens(tx, userId)
   await recordAuditEntry(tx, { initiator: 'user', action: 'email_changed', userId, ip, detail: { former } })
-  if (former !== null)
-    await mailer.send(tx, userId, { to: former, subject: 'email_changed', link: `${config.siteUrl}/help` })
+  await sendSecurityMail(tx, services, userId, { subject: 'email_changed' }, formerVerified)
 }

@@ -35,6 +35,7 @@ import { type OpenedAuthSession, openAuthSession, webClient } from './auth-sessi
 import { countPasswordAttempt } from './login-failures.ts'
 import type { PasswordClient } from './passwords.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
+import { sendSecurityMail } from './security-mails.ts'
 
 export interface PendingMerge {
   readonly mergeRequestId: string
@@ -132,7 +133,7 @@ export async function confirmMerge(
   if (password !== undefined) await services.rateLimits.count('login', clientNetwork(ip))
   const provenPasswordHash =
     password === undefined ? undefined : await checkMergePassword(services, merge, password, { ip, socket })
-  return services.sql.begin((tx) => completeMerge(tx, merge, { provenPasswordHash, ip, userAgent }))
+  return services.sql.begin((tx) => completeMerge(tx, services, merge, { provenPasswordHash, ip, userAgent }))
 }
 
 function requireConfirmableMerge(merge: MergeRequest | undefined, mergeTokenHash: Buffer): MergeRequest {
@@ -180,7 +181,12 @@ interface MergeProof {
 }
 
 /** Repeats every check with the locks held, since the merge or the account may have changed in the meantime. */
-async function completeMerge(sql: Sql, checked: MergeRequest, proof: MergeProof): Promise<OpenedAuthSession> {
+async function completeMerge(
+  sql: Sql,
+  services: Services,
+  checked: MergeRequest,
+  proof: MergeProof,
+): Promise<OpenedAuthSession> {
   const { userId, provider } = checked
   const { provenPasswordHash, ip, userAgent } = proof
   await lockIdentity(sql, checked)
@@ -194,6 +200,7 @@ async function completeMerge(sql: Sql, checked: MergeRequest, proof: MergeProof)
   await recordVerifiedAddress(sql, userId, provider, merge.email)
   await confirmMergeRequest(sql, merge.id)
   await recordAuditEntry(sql, mergeEntry('merge_confirmed', merge, ip, method))
+  await sendSecurityMail(sql, services, userId, { subject: 'sign_in_method_added', methods: [provider] })
   return opened
 }
 

@@ -36,6 +36,7 @@ import type { User } from './access-tokens.ts'
 import { type OpenedAuthSession, openAuthSession, requireAliveAuthSession, webClient } from './auth-sessions.ts'
 import { type RequestedMerge, requestMerge } from './merges.ts'
 import { sealTokens } from './provider-tokens.ts'
+import { mailMethodChanges, sendSecurityMail } from './security-mails.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 /** The identity and tokens that the provider returned for a callback, and the client that sent it. */
@@ -130,12 +131,13 @@ async function signInToNewAccount(sql: Sql, { sealing }: Services, callback: Ver
  */
 async function reclaimAccount(
   sql: Sql,
-  { sealing }: Services,
+  services: Services,
   userId: string,
   callback: VerifiedOAuthCallback,
   email: string,
 ): Promise<SignInOutcome> {
-  const { disconnected } = await secureAccount(sql, sealing, userId, {
+  const methods = await listSignInMethods(sql, userId)
+  const { disconnected } = await secureAccount(sql, services.sealing, userId, {
     email,
     newStreamToken: createStreamToken(),
     reason: 'merged',
@@ -151,6 +153,7 @@ async function reclaimAccount(
     detail: { provider },
   })
   if (!(await insertLink(sql, userId, callback))) throw new ConcurrentUpdateError()
+  await mailMethodChanges(sql, services, userId, methods)
   return { result: await openSession(sql, userId, callback), disconnected }
 }
 
@@ -164,12 +167,12 @@ const openSession = (sql: Sql, userId: string, { identity, ip, userAgent }: Veri
  * @param connectsChat whether to store the tokens for chat.
  */
 export const linkIdentity = (
-  { sql: database, sealing }: Services,
+  services: Services,
   user: User,
   callback: VerifiedOAuthCallback,
   connectsChat: boolean,
 ): Promise<void> =>
-  database.begin(async (sql) => {
+  services.sql.begin(async (sql) => {
     const { userId } = user
     const { identity, tokens, ip } = callback
     await lockIdentity(sql, identity)
@@ -180,21 +183,18 @@ export const linkIdentity = (
     else if (ownerId || !(await insertLink(sql, userId, callback))) throw new Refusal('provider_already_linked')
     const { provider } = identity
     if (connectsChat && hasChatScopes(provider, tokens.scopes)) {
-      const sealed = sealTokens(sealing, tokens, (field) => tokenPlace(userId, provider, field))
+      const sealed = sealTokens(services.sealing, tokens, (field) => tokenPlace(userId, provider, field))
       await connectChat(sql, userId, provider, sealed)
       await cancelRevocations(sql, identity)
     }
-    if (!ownerId) await recordLinkChange(sql, userId, identity.provider, 'oauth_linked', ip)
+    if (ownerId) return
+    await recordLinkChange(sql, userId, provider, 'oauth_linked', ip)
+    await sendSecurityMail(sql, services, userId, { subject: 'sign_in_method_added', methods: [provider] })
   })
 
 /** Does nothing if no identity of the provider is linked. Refuses with `last_sign_in_method` if the account has no other. */
-export const unlinkIdentity = (
-  { sql: database }: Services,
-  userId: string,
-  provider: Provider,
-  ip: string,
-): Promise<void> =>
-  database.begin(async (sql) => {
+export const unlinkIdentity = (services: Services, userId: string, provider: Provider, ip: string): Promise<void> =>
+  services.sql.begin(async (sql) => {
     // Serialises concurrent requests: together they must not remove the last sign-in method.
     await lockUser(sql, userId)
     const methods = await listSignInMethods(sql, userId)
@@ -203,6 +203,7 @@ export const unlinkIdentity = (
     await deleteOAuthAccount(sql, userId, provider)
     await clearMergeProofs(sql, userId, provider)
     await recordLinkChange(sql, userId, provider, 'oauth_unlinked', ip)
+    await sendSecurityMail(sql, services, userId, { subject: 'sign_in_method_removed', methods: [provider] })
   })
 
 const recordLinkChange = (

@@ -8,6 +8,7 @@ import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { checkOwnPassword, lockProvenAccount } from './owner-proof.ts'
 import type { PasswordClient } from './passwords.ts'
+import { sendSecurityMail } from './security-mails.ts'
 
 interface PasswordChange {
   readonly currentPassword: string
@@ -24,20 +25,18 @@ export async function changePassword(
   { currentPassword, newPassword }: PasswordChange,
   client: PasswordClient,
 ): Promise<void> {
-  const { config, sql, passwords, mailer } = services
+  const { sql, passwords } = services
   const credentials = await findCredentials(sql, user.userId)
   if (!credentials?.passwordHash) throw new Refusal('password_not_set')
   const proof = await checkOwnPassword(services, credentials, { user, password: currentPassword, ...client })
   const passwordHash = await passwords.hash(newPassword, client)
   await sql.begin(async (tx) => {
-    const { email } = await lockProvenAccount(tx, user, proof)
+    await lockProvenAccount(tx, user, proof)
     await setPassword(tx, user.userId, passwordHash)
     const revoked = await revokeOtherAuthSessions(tx, user, 'password_changed')
     await deleteMailTokens(tx, user.userId, ['reset_password', 'change_email'])
     const entry = { initiator: 'user', userId: user.userId, ip: client.ip } as const
     await recordAuditEntry(tx, { ...entry, action: 'password_changed', detail: { sign_ins_ended: revoked } })
-    if (email === null) return
-    const link = `${config.siteUrl}/forgot-password`
-    await mailer.send(tx, user.userId, { to: email, subject: 'password_changed', link })
+    await sendSecurityMail(tx, services, user.userId, { subject: 'password_changed' })
   })
 }

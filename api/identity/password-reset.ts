@@ -6,6 +6,7 @@ import { lockUserByEmail, setPassword } from '../../db/users.ts'
 import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
 import type { PasswordClient } from './passwords.ts'
+import { sendSecurityMail } from './security-mails.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 /** Longer than the work takes, which is one write more for an address with an account. */
@@ -46,10 +47,11 @@ export async function previewPasswordReset(
 
 /** Sets the password and leaves the account to the owner of its address: see {@link secureAccount}. Refuses with `token_invalid`. */
 export async function resetPassword(
-  { sql, sealing, passwords, deliveries }: Services,
+  services: Services,
   { token, password }: { token: string; password: string },
   client: PasswordClient,
 ): Promise<void> {
+  const { sql, sealing, passwords, deliveries } = services
   // Checked before the hashing, which is expensive: requests without a valid link do not cause any.
   const userId = await findMailLinkOwner(sql, 'reset_password', token)
   const passwordHash = await passwords.hash(password, client)
@@ -63,6 +65,9 @@ export async function resetPassword(
     await setPassword(tx, userId, passwordHash)
     const detail = { sign_ins_ended: secured.authSessionsRevoked, unlinked: secured.unlinked.join(' ') }
     await recordAuditEntry(tx, { initiator: 'user', action: 'password_reset', userId, ip: client.ip, detail })
+    await sendSecurityMail(tx, services, userId, { subject: 'password_reset' })
+    if (secured.unlinked.length > 0)
+      await sendSecurityMail(tx, services, userId, { subject: 'sign_in_method_removed', methods: secured.unlinked })
     return secured
   })
   for (const session of disconnected) deliveries.send(session)

@@ -13,10 +13,18 @@ export interface ProofMail extends CommonParts {
   readonly expiresAt: string
 }
 
-/** To the owner of an account, after a change that another person may have made. */
+/** To the owner of an account, after a change that another person may have made. Nobody can turn it off. */
 export interface SecurityMail extends CommonParts {
-  readonly subject: 'email_changed' | 'password_changed'
+  readonly subject: 'email_changed' | 'password_changed' | 'password_reset'
 }
+
+export interface SignInMethodMail extends CommonParts {
+  readonly subject: 'sign_in_method_added' | 'sign_in_method_removed'
+  /** At least one. */
+  readonly methods: readonly SignInMethodName[]
+}
+
+export type SignInMethodName = 'password' | 'twitch' | 'google' | 'discord'
 
 export interface DeletionMail extends CommonParts {
   readonly subject: 'account_deletion_scheduled'
@@ -34,4 +42,4 @@ export interface NotificationMail extends CommonParts {
   readonly unsubscribeLink: string
 }
 
-export type Mail = ProofMail | SecurityMail | DeletionMail | NotificationMail
+export type Mail = ProofMail | SecurityMail | SignInMethodMail | DeletionMail | NotificationMail

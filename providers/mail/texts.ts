@@ -1,5 +1,13 @@
 /** The texts of all mails. */
-import type { DeletionMail, Mail, NotificationMail, ProofMail, SecurityMail } from './mail.ts'
+import type {
+  DeletionMail,
+  Mail,
+  NotificationMail,
+  ProofMail,
+  SecurityMail,
+  SignInMethodMail,
+  SignInMethodName,
+} from './mail.ts'
 
 /** A mail as plain text. Every part may contain any character but line breaks. */
 export interface MailText {
@@ -20,7 +28,11 @@ export function composeMail(mail: Mail, brandName: string): MailText {
       return proofTexts[mail.subject](mail, brandName)
     case 'email_changed':
     case 'password_changed':
+    case 'password_reset':
       return securityTexts[mail.subject](mail, brandName)
+    case 'sign_in_method_added':
+    case 'sign_in_method_removed':
+      return signInMethodText(mail, brandName)
     case 'account_deletion_scheduled':
       return deletionText(mail, brandName)
     case 'notification':
@@ -72,6 +84,40 @@ const securityTexts: Readonly<Record<SecurityMail['subject'], (mail: SecurityMai
     link: { text: 'Check your account', url: link },
     notes: ['If you did not change it, reset your password now: that also signs out everyone else.'],
   }),
+  password_reset: ({ to, link }, brandName) => ({
+    title: 'Your password was reset',
+    paragraphs: [
+      `A new password was set for the ${brandName} account of ${to}, with a link that was emailed to you. Everyone was signed out.`,
+    ],
+    link: { text: 'Check your account', url: link },
+    notes: [
+      'If you did not do this, someone else reads your email: secure your mailbox first, then reset your password again.',
+    ],
+  }),
+}
+
+const methodNames: Readonly<Record<SignInMethodName, string>> = {
+  password: 'a password',
+  twitch: 'Twitch',
+  google: 'Google',
+  discord: 'Discord',
+}
+
+function signInMethodText({ subject, to, link, methods }: SignInMethodMail, brandName: string): MailText {
+  const names = methods.map((method) => methodNames[method]).join(' and ')
+  const isAdded = subject === 'sign_in_method_added'
+  return {
+    title: isAdded ? 'A way to sign in was added' : 'A way to sign in was removed',
+    paragraphs: [
+      isAdded
+        ? `From now on ${names} can be used to sign in to the ${brandName} account of ${to}.`
+        : `From now on ${names} can no longer be used to sign in to the ${brandName} account of ${to}.`,
+    ],
+    link: { text: 'Check your account', url: link },
+    notes: [
+      'If you did not do this, reset your password now: that also signs out everyone else and removes ways to sign in that are not yours.',
+    ],
+  }
 }
 
 const deletionText = ({ to, link, deletedAt }: DeletionMail, brandName: string): MailText => ({

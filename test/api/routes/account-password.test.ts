@@ -33,6 +33,7 @@ describe('a change of the password', () => {
 
   test('is in the audit, and the owner is informed by mail', async () => {
     const user = await api.given.user()
+    await api.sql`update users set email_verified_at = now() where id = ${user.userId}`
     await api.given.signIn(user)
     await change(user)
     expect((await actionsOf(user))[0]).toMatchObject({ action: 'password_changed', detail: { sign_ins_ended: 1 } })

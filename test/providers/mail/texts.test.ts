@@ -19,6 +19,9 @@ const mails: readonly Mail[] = [
   { ...common, subject: 'change_email', expiresAt },
   { ...common, subject: 'email_changed' },
   { ...common, subject: 'password_changed' },
+  { ...common, subject: 'password_reset' },
+  { ...common, subject: 'sign_in_method_added', methods: ['google'] },
+  { ...common, subject: 'sign_in_method_removed', methods: ['password', 'twitch'] },
   { ...common, subject: 'account_deletion_scheduled', deletedAt: '2026-12-03T14:05:00Z' },
   notification,
 ]
@@ -61,4 +64,13 @@ test('a mail of a deletion names its day, and a notification how to turn it off'
   const [deletion, notified] = mails.slice(-2).map((mail) => renderText(composeMail(mail, 'Backhaul'), 'Backhaul'))
   expect(deletion).toContain('3 December 2026, 14:05 UTC')
   expect(notified).toContain(notification.unsubscribeLink)
+})
+
+test('a mail about ways to sign in names them', () => {
+  const textOf = (subject: Mail['subject']) => {
+    const mail = mails.find((one) => one.subject === subject)
+    return mail && renderText(composeMail(mail, 'Backhaul'), 'Backhaul').replaceAll(/\s+/g, ' ')
+  }
+  expect(textOf('sign_in_method_added')).toContain('Google can be used to sign in')
+  expect(textOf('sign_in_method_removed')).toContain('a password and Twitch can no longer be used to sign in')
 })
