@@ -1,4 +1,4 @@
-/** Enqueues the notifications that an account has enabled. */
+/** Enqueues the notifications that are on for an account. */
 
 import { countRecentNotifications } from '../db/notification-deliveries.ts'
 import { findRecipients, type Notify } from '../db/notification-settings.ts'
@@ -7,6 +7,7 @@ import { createUnsubscribeToken } from '../db/unsubscribe-tokens.ts'
 import { describeNotification, plainFormat } from '../domain/notification-texts.ts'
 import {
   type AccountNotification,
+  isUnlimited,
   type NotificationChannel,
   notificationPath,
   notificationsPerHourMax,
@@ -27,7 +28,7 @@ export const createNotify =
     const { kind } = notification
     const { email = null, endpointType = null } = (await findRecipients(sql, userId, kind)) ?? {}
     if (email === null && endpointType === null) return
-    if ((await countRecentNotifications(sql, userId)) >= notificationsPerHourMax) return
+    if (!isUnlimited(kind) && (await countRecentNotifications(sql, userId)) >= notificationsPerHourMax) return
     const link = siteUrl + notificationPath(notification)
     const unsubscribeLink = (channel: NotificationChannel) =>
       `${siteUrl}/notifications/off?token=${createUnsubscribeToken(sealing, { userId, kind, channel })}`
@@ -52,8 +53,10 @@ export const createNotify =
 
 const linkTexts: Readonly<Record<AccountNotification['kind'], string>> = {
   relay_contact_lost: 'See your relays',
+  relay_ending_soon: 'See your relays',
   relay_ended: 'See what happened',
   payment_failed: 'See your plan',
+  plan_ending: 'See your plan',
   relays_surplus: 'See your relays',
   usage_80: 'See your usage',
   usage_95: 'See your usage',

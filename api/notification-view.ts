@@ -2,10 +2,13 @@
 import { z } from 'zod'
 import type { DeliveryRow } from '../db/notification-deliveries.ts'
 import { openEndpoint, type StoredEndpoint } from '../db/notification-endpoints.ts'
-import type { NotificationSetting } from '../db/notification-settings.ts'
+import type { listNotificationSettings } from '../db/notification-settings.ts'
 import {
   endpointDisabledReasons,
   endpointTypes,
+  isOnByDefault,
+  type NotificationChannel,
+  type NotificationKind,
   notificationChannels,
   notificationKinds,
 } from '../domain/notifications.ts'
@@ -46,9 +49,12 @@ export const DeliveryView = z.object({
   error: z.string().nullable().describe('Of the last attempt, in words.'),
 })
 
-export const presentKinds = (enabled: readonly NotificationSetting[]): z.infer<typeof OverviewView>['kinds'] => {
-  const has = (kind: string, channel: string) => enabled.some((one) => one.kind === kind && one.channel === channel)
-  return notificationKinds.map((kind) => ({ kind, email: has(kind, 'email'), endpoint: has(kind, 'endpoint') }))
+type StoredSettings = Awaited<ReturnType<typeof listNotificationSettings>>
+
+export const presentKinds = (stored: StoredSettings): z.infer<typeof OverviewView>['kinds'] => {
+  const isOn = (kind: NotificationKind, channel: NotificationChannel) =>
+    stored.find((one) => one.kind === kind && one.channel === channel)?.enabled ?? isOnByDefault(kind, channel)
+  return notificationKinds.map((kind) => ({ kind, email: isOn(kind, 'email'), endpoint: isOn(kind, 'endpoint') }))
 }
 
 export const presentEndpoint = (sealing: Sealing, endpoint: StoredEndpoint): z.infer<typeof EndpointView> => ({

@@ -2022,6 +2022,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    relay_ending_soon: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A relay has run for so long that it may soon be stopped
+         * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+         */
+        post: operations["receiveRelayEndingSoon"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     relay_ended: {
         parameters: {
             query?: never;
@@ -2056,6 +2076,26 @@ export interface webhooks {
          * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
          */
         post: operations["receivePaymentFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    plan_ending: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A plan ends within three days
+         * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+         */
+        post: operations["receivePlanEnding"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4394,7 +4434,7 @@ export interface operations {
                         } | null;
                         kinds: {
                             /** @enum {string} */
-                            kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                            kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                             email: boolean;
                             endpoint: boolean;
                         }[];
@@ -4417,7 +4457,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                    kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                     /**
                      * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                      * @enum {string}
@@ -4427,7 +4467,7 @@ export interface operations {
                 } | {
                     settings: {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -4478,7 +4518,7 @@ export interface operations {
                     "application/json": {
                         deliveries: {
                             /** @enum {string} */
-                            kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
+                            kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
                             /** @enum {string} */
                             channel: "email" | "webhook" | "discord";
                             /** Format: date-time */
@@ -4528,7 +4568,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -4571,7 +4611,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_ended" | "payment_failed" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -7143,6 +7183,76 @@ export interface operations {
             };
         };
     };
+    receiveRelayEndingSoon: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "relay_ending_soon";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        /** Format: uuid */
+                        session_id: string;
+                        connection_id: string;
+                        region: string;
+                        /**
+                         * Format: date-time
+                         * @description From this time on it is stopped when no stream has come in for ten minutes.
+                         */
+                        idle_ends_at: string;
+                        /**
+                         * Format: date-time
+                         * @description When it is stopped even while it is in use.
+                         */
+                        ends_at: string;
+                    };
+                    title: string;
+                    /** @description The same in words, as plain text. */
+                    text: string;
+                    /**
+                     * Format: uri
+                     * @description The page of the site that it is about.
+                     */
+                    url: string;
+                    /** @description Turns this kind of notification off. Null for a test. */
+                    unsubscribe_url: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Send no more messages */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     receiveRelayEnded: {
         parameters: {
             query?: never;
@@ -7246,6 +7356,64 @@ export interface operations {
                         subscriptions: ("plan" | "addon")[];
                         /** @description When access ends without a payment. Null when this failure ends none. */
                         ends_at: string | null;
+                    };
+                    title: string;
+                    /** @description The same in words, as plain text. */
+                    text: string;
+                    /**
+                     * Format: uri
+                     * @description The page of the site that it is about.
+                     */
+                    url: string;
+                    /** @description Turns this kind of notification off. Null for a test. */
+                    unsubscribe_url: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Send no more messages */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receivePlanEnding: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "plan_ending";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        /** Format: date-time */
+                        ends_at: string;
                     };
                     title: string;
                     /** @description The same in words, as plain text. */

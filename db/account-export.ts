@@ -28,7 +28,8 @@ export const exportedTables: readonly ExportedTable[] = [
     isOwn: (sql, userId) => sql`id = ${userId}`,
     columns: words(`
       id email email_verified_at owner_proved_at created_at disabled_at relay_access_enabled deletion_due_at plan_tier plan_status
-      addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans`),
+      addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans
+      plan_ending_notified_for billing_mails_told_at`),
     leftOut: {
       ...{ password_hash: secret, stream_token: secret, stream_token_sealed: secret, stream_token_hash: secret },
       ...{ entitlement_version: internal, entitlement_due_at: internal, inbox_changed_at: internal },
@@ -75,7 +76,7 @@ export const exportedTables: readonly ExportedTable[] = [
   },
   {
     table: 'notification_settings',
-    columns: words('user_id kind channel enabled_at'),
+    columns: words('user_id kind channel enabled enabled_at'),
     leftOut: {},
   },
   {
@@ -127,7 +128,8 @@ export const exportedTables: readonly ExportedTable[] = [
     table: 'relay_sessions',
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command
-      command_initiator commanded_at instance_id relay_host srtla_port publish_port play_port stats_port`),
+      command_initiator commanded_at instance_id relay_host srtla_port publish_port play_port stats_port
+      ending_soon_notified_at`),
     leftOut: {
       ...{ pair_token: secret, pair_token_sealed: secret, pair_token_hash: secret },
       ...{ relay_ws_token: secret, relay_ws_token_sealed: secret, relay_ws_token_hash: secret },

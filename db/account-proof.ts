@@ -8,6 +8,7 @@ import type { AuthSessionRevocationReason } from './auth-sessions.ts'
 import { first, type Sql } from './connection.ts'
 import { deleteMailTokens } from './mail-tokens.ts'
 import { deleteEndpoint } from './notification-endpoints.ts'
+import { deleteNotificationSettings } from './notification-settings.ts'
 import { deleteOAuthAccounts, type Provider } from './oauth-accounts.ts'
 import { disconnectAll } from './relay-commands.ts'
 import type { RelaySessionRow } from './relay-sessions.ts'
@@ -86,8 +87,11 @@ export async function secureAccount(
     update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
       stream_token = null, stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
     where id = ${userId} and owner_proved_at is null`
-  // The person who created the account may have set it.
-  if (count === 1) await deleteEndpoint(sql, userId)
+  if (count === 1) {
+    // The person who created the account may have set it, and may have turned off mails about payments.
+    await deleteEndpoint(sql, userId)
+    await deleteNotificationSettings(sql, userId)
+  }
   const disconnected = count === 1 ? await disconnectAll(sql, userId, 'system') : []
   return { authSessionsRevoked, unlinked, disconnected }
 }

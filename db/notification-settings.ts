@@ -1,9 +1,10 @@
-/** Which notifications an account gets on which channel. A kind is off on a channel until its owner enables it there. */
-import type {
-  AccountNotification,
-  EndpointType,
-  NotificationChannel,
-  NotificationKind,
+/** Which notifications an account gets on which channel. Only what differs from the default of the kind is stored. */
+import {
+  type AccountNotification,
+  type EndpointType,
+  isOnByDefault,
+  type NotificationChannel,
+  type NotificationKind,
 } from '../domain/notifications.ts'
 import { type Fragment, first, type Sql } from './connection.ts'
 
@@ -12,32 +13,47 @@ export interface NotificationSetting {
   readonly channel: NotificationChannel
 }
 
-export const listEnabledNotifications = async (sql: Sql, userId: string): Promise<NotificationSetting[]> =>
-  sql<NotificationSetting[]>`select kind, channel from notification_settings where user_id = ${userId}`
+interface StoredSetting extends NotificationSetting {
+  readonly enabled: boolean
+}
 
-/** @returns whether this changed the setting. */
+/** What the account has chosen. Anything else has the default of its kind. */
+export const listNotificationSettings = async (sql: Sql, userId: string): Promise<StoredSetting[]> =>
+  sql<StoredSetting[]>`select kind, channel, enabled from notification_settings where user_id = ${userId}`
+
+/** @returns whether this changed what the account gets. */
 export async function setNotification(
   sql: Sql,
   userId: string,
   { kind, channel }: NotificationSetting,
   isEnabled: boolean,
 ): Promise<boolean> {
-  const { count } = isEnabled
-    ? await sql`
-        insert into notification_settings (user_id, kind, channel) values (${userId}, ${kind}, ${channel})
-        on conflict do nothing`
-    : await sql`
-        delete from notification_settings where user_id = ${userId} and kind = ${kind} and channel = ${channel}`
+  const { count } =
+    isEnabled === isOnByDefault(kind, channel)
+      ? await sql`
+          delete from notification_settings
+          where user_id = ${userId} and kind = ${kind} and channel = ${channel} and enabled <> ${isEnabled}`
+      : await sql`
+          insert into notification_settings as s (user_id, kind, channel, enabled)
+          values (${userId}, ${kind}, ${channel}, ${isEnabled})
+          on conflict (user_id, kind, channel) do update set enabled = excluded.enabled, enabled_at = now()
+          where s.enabled <> excluded.enabled`
   return count > 0
 }
 
-/** Whether the account has enabled any notification: part of a statement that reads the account for another reason. */
-export const hasNotifications = (sql: Sql, userId: Fragment): Fragment =>
-  sql`exists (select from notification_settings n where n.user_id = ${userId})`
+/** Gives the account the defaults again. */
+export const deleteNotificationSettings = async (sql: Sql, userId: string): Promise<void> => {
+  await sql`delete from notification_settings where user_id = ${userId}`
+}
 
 /**
- * Enqueues a notification on the channels where the account has enabled it. Runs in the transaction that records the fact.
+ * Whether the account has enabled any notification: part of a statement that reads the account for another reason. Kinds that are
+ * on by default need no such row.
  */
+export const hasEnabledNotifications = (sql: Sql, userId: Fragment): Fragment =>
+  sql`exists (select from notification_settings n where n.user_id = ${userId} and n.enabled)`
+
+/** Enqueues a notification on the channels where it is on. Runs in the transaction that records the fact. */
 export type Notify = (sql: Sql, userId: string, notification: AccountNotification) => Promise<void>
 
 export interface Recipients {
@@ -55,14 +71,16 @@ export const findRecipients = async (
 ): Promise<Recipients | undefined> =>
   first(
     await sql<Recipients[]>`
-      select
-        max(u.email) filter (where s.channel = 'email' and u.email_verified_at is not null) as email,
-        max(e.type) filter (where s.channel = 'endpoint' and e.disabled_at is null) as endpoint_type
-      from notification_settings s
-        join users u on u.id = s.user_id
-        left join notification_endpoints e on e.user_id = s.user_id
-      where s.user_id = ${userId} and s.kind = ${kind}`,
+      select case when u.email_verified_at is not null and ${isOn(sql, kind, 'email')} then u.email end as email,
+        case when e.disabled_at is null and ${isOn(sql, kind, 'endpoint')} then e.type end as endpoint_type
+      from users u left join notification_endpoints e on e.user_id = u.id
+      where u.id = ${userId}`,
   )
+
+/** For `users u`. */
+const isOn = (sql: Sql, kind: NotificationKind, channel: NotificationChannel): Fragment => sql`coalesce((
+  select enabled from notification_settings s where s.user_id = u.id and s.kind = ${kind} and s.channel = ${channel}),
+  ${isOnByDefault(kind, channel)})`
 
 /** The address of the account; undefined for an account without one. */
 export const findNotificationAddress = async (

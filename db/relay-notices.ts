@@ -1,4 +1,4 @@
-/** The notifications that transitions of a relay session cause: lost contact, and an end that its user did not request. */
+/** The notifications about a relay session: lost contact, an end that its user did not request, and an end because of its age. */
 import { type EndCause, isEndByUser } from '../domain/notifications.ts'
 import type { ProvisioningDetail, RelayReason, RelayState, Transition } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
@@ -55,3 +55,26 @@ const readSession = async (tx: Sql, sessionId: string): Promise<NoticeRow | unde
           on grace.session_id = s.id and grace.version = s.version - 1 and grace.to_state = 'grace'
       where s.id = ${sessionId}`,
   )
+
+export interface EndingSession {
+  readonly id: string
+  readonly userId: string
+  readonly connectionId: string
+  readonly region: string
+  readonly createdAt: Date
+  readonly now: Date
+}
+
+/**
+ * Active sessions that are older than `ageSeconds`, and marks them, so that each is returned once. Runs in the transaction that
+ * notifies of them.
+ */
+export const claimEndingSessions = async (tx: Sql, ageSeconds: number, limit: number): Promise<EndingSession[]> =>
+  tx<EndingSession[]>`
+    update relay_sessions set ending_soon_notified_at = now()
+    where id = any (array(
+      select id from relay_sessions
+      where state = 'active' and ending_soon_notified_at is null
+        and created_at <= now() - make_interval(secs => ${ageSeconds})
+      order by id limit ${limit} for no key update skip locked))
+    returning id, user_id, connection_id, region, created_at, now() as now`

@@ -15,7 +15,7 @@ import type {
 } from '../domain/relay-session.ts'
 import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
-import { hasNotifications, type Notify } from './notification-settings.ts'
+import { hasEnabledNotifications, type Notify } from './notification-settings.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 import { notifyOfTransitions } from './relay-notices.ts'
 import { closeUsageInterval, openUsageInterval } from './usage-intervals.ts'
@@ -91,7 +91,7 @@ interface LockedSession {
   instanceId: string | null
   operatorRequest: { id: string; ip: string } | null
   endsInMillis: number | null
-  hasNotifications: boolean
+  hasEnabledNotifications: boolean
 }
 
 /**
@@ -119,7 +119,8 @@ export const writeTransitions = (
     const objection = await objectTo(tx, row, request)
     if (objection) return objection
     const session = await write(tx, row, request)
-    if (notify && row.hasNotifications) await notifyOfTransitions(tx, row.id, request.transitions, notify)
+    // What a transition notifies of is off by default.
+    if (notify && row.hasEnabledNotifications) await notifyOfTransitions(tx, row.id, request.transitions, notify)
     return { type: 'stored', isWritten: true, session }
   }) as Promise<TransitionsOutcome>
 
@@ -127,7 +128,7 @@ const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefin
   first(
     await tx<LockedSession[]>`
       select id, user_id, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
-        instance_id, operator_request, ${hasNotifications(tx, tx`relay_sessions.user_id`)} as has_notifications,
+        instance_id, operator_request, ${hasEnabledNotifications(tx, tx`relay_sessions.user_id`)} as has_enabled_notifications,
         (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
       from relay_sessions where id = ${id} for update`,
   )

@@ -8,7 +8,7 @@ import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { notifyOfEntitlement } from './entitlement-notices.ts'
 import { countsAgainstLimit } from './entitlements.ts'
-import { hasNotifications, type Notify } from './notification-settings.ts'
+import type { Notify } from './notification-settings.ts'
 import { recordCommand } from './relay-commands.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
 
@@ -55,7 +55,7 @@ export const writeEntitlement = (sql: Database, request: WriteRequest, notify?: 
     if (row.version !== request.version || (await hasUnappliedEvents(tx, request.userId, request.eventIds)))
       return { type: 'outdated' }
     const { surplusEndsAt, disconnectedRelays, relays } = await endSurplusRelays(tx, row, request)
-    if (notify && row.hasNotifications)
+    if (notify)
       await notifyOfEntitlement(tx, { ...request, surplusBefore: row.surplusEndsAt, surplusEndsAt, relays }, notify)
     await storeEntitlement(tx, row, request, surplusEndsAt)
     await storeSubscriptions(tx, request)
@@ -70,14 +70,12 @@ interface LockedEntitlement {
   readonly addons: number
   readonly surplusEndsAt: Date | null
   readonly billedPlans: number
-  readonly hasNotifications: boolean
 }
 
 const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
   first(
     await tx<LockedEntitlement[]>`
-      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans,
-        ${hasNotifications(tx, tx`users.id`)} as has_notifications
+      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans
       from users where id = ${userId} for no key update`,
   )
 

@@ -32,6 +32,14 @@ export function describeNotification(notification: Notification, { name, time }:
           `If contact is not restored, the relay ends at ${time(data.grace_ends_at)}. There is nothing to do meanwhile: encoders connect again by themselves.`,
         ],
       }
+    case 'relay_ending_soon':
+      return {
+        title: `Relay “${name(data.connection_id)}” has run for a long time`,
+        paragraphs: [
+          `From ${time(data.idle_ends_at)} on it ends when no video has come in for ten minutes, and at ${time(data.ends_at)} even during a stream.`,
+          'To avoid that, stop it and start it again at a good moment before. Your stream token stays the same; host and ports may change.',
+        ],
+      }
     case 'relay_ended':
       return {
         title: `Relay “${name(data.connection_id)}” ended`,
@@ -39,6 +47,14 @@ export function describeNotification(notification: Notification, { name, time }:
       }
     case 'payment_failed':
       return describePaymentFailure(data, time)
+    case 'plan_ending':
+      return {
+        title: 'Your plan is about to end',
+        paragraphs: [
+          `Your plan ends at ${time(data.ends_at)}. All of your relays stop then, also during a stream.`,
+          'To keep it, renew your plan before that time.',
+        ],
+      }
     case 'relays_surplus':
       return {
         title: 'More relays are running than your plan includes',
@@ -49,7 +65,9 @@ export function describeNotification(notification: Notification, { name, time }:
       }
     case 'test':
       return { title: 'Test notification', paragraphs: ['Notifications from your account arrive here.'] }
-    default:
+    case 'usage_80':
+    case 'usage_95':
+    case 'usage_100':
       return {
         title: `${data.percent}% of your relay time is used`,
         paragraphs: [

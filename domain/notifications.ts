@@ -5,8 +5,10 @@ import type { UsageNoticePercent } from './usage-cycle.ts'
 
 export const notificationKinds = [
   'relay_contact_lost',
+  'relay_ending_soon',
   'relay_ended',
   'payment_failed',
+  'plan_ending',
   'relays_surplus',
   'usage_80',
   'usage_95',
@@ -14,9 +16,22 @@ export const notificationKinds = [
 ] as const
 export type NotificationKind = (typeof notificationKinds)[number]
 
-/** `endpoint` is the account's one address for messages, of either type. Each kind is off on each channel until it is enabled. */
+/** `endpoint` is the account's one address for messages, of either type. */
 export const notificationChannels = ['email', 'endpoint'] as const
 export type NotificationChannel = (typeof notificationChannels)[number]
+
+/** What costs its owner the plan, or relays in use, because of a payment. */
+const billingKinds: readonly NotificationKind[] = ['payment_failed', 'plan_ending', 'relays_surplus']
+
+/** Whether a kind is on for an account that has chosen nothing: by email, what costs a stream or a plan unless its owner acts. */
+export const isOnByDefault = (kind: NotificationKind, channel: NotificationChannel): boolean =>
+  channel === 'email' && (kind === 'relay_ending_soon' || isUnlimited(kind))
+
+/** Whether each notification of a kind is sent, also beyond {@link notificationsPerHourMax}: payments are few, and cost the plan. */
+export const isUnlimited = (kind: NotificationKind): boolean => billingKinds.includes(kind)
+
+/** A plan's end is notified when it is this close. */
+export const planEndingHours = 72
 
 export const endpointTypes = ['webhook', 'discord'] as const
 export type EndpointType = (typeof endpointTypes)[number]
@@ -49,6 +64,16 @@ export type Notification =
       readonly data: NotifiedSession & { readonly grace_ends_at: Timestamp }
     }
   | {
+      readonly kind: 'relay_ending_soon'
+      readonly timestamp: Timestamp
+      readonly data: NotifiedSession & {
+        /** From this time on it is stopped when no stream comes in. */
+        readonly idle_ends_at: Timestamp
+        /** When it is stopped even while it is in use. */
+        readonly ends_at: Timestamp
+      }
+    }
+  | {
       readonly kind: 'relay_ended'
       readonly timestamp: Timestamp
       readonly data: NotifiedSession &
@@ -69,6 +94,7 @@ export type Notification =
         readonly ends_at: Timestamp | null
       }
     }
+  | { readonly kind: 'plan_ending'; readonly timestamp: Timestamp; readonly data: { readonly ends_at: Timestamp } }
   | {
       readonly kind: 'relays_surplus'
       readonly timestamp: Timestamp
@@ -102,11 +128,13 @@ export const isEndByUser = ({ initiator }: EndCause, cause: EndCause | null): bo
 export function notificationPath({ kind, data }: Notification): string {
   switch (kind) {
     case 'relay_contact_lost':
+    case 'relay_ending_soon':
     case 'relays_surplus':
       return '/relays'
     case 'relay_ended':
       return `/history/${data.session_id}`
     case 'payment_failed':
+    case 'plan_ending':
       return '/account'
     case 'test':
       return '/account/notifications'

@@ -246,13 +246,13 @@ export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Milli
 /** The longest duration of a session, even while it is in use. */
 export const longestSeconds = (maxSessionSeconds: number): number => maxSessionSeconds * 1.5
 
-/** Users are warned this long before a session may be stopped as idle. */
-const endingSoonSeconds = (maxSessionSeconds: number): number =>
-  maxSessionSeconds < 2 * 3600 ? longestSeconds(maxSessionSeconds) / 4 : 3600
+/** The age from which users are warned: an hour before a session may be stopped as idle, or less if sessions are short. */
+export const endingSoonSeconds = (maxSessionSeconds: number): number =>
+  maxSessionSeconds - (maxSessionSeconds < 2 * 3600 ? longestSeconds(maxSessionSeconds) / 4 : 3600)
 
 /** Whether a live session is so close to the time from which it may be stopped, or past it, that its user is warned. */
 export const isEndingSoon = (createdAt: Millis, maxSessionSeconds: number, now: Millis): boolean =>
-  now >= createdAt + (maxSessionSeconds - endingSoonSeconds(maxSessionSeconds)) * 1000
+  now >= createdAt + endingSoonSeconds(maxSessionSeconds) * 1000
 
 /** At this time a session is stopped even while it is in use. */
 export const latestEndAt = ({ createdAt, settings }: RelaySessionState): Millis =>

@@ -33,6 +33,7 @@ import { billingResolutionJobs } from '../jobs/billing-resolution-jobs.ts'
 import { certificateJobs } from '../jobs/certificate-jobs.ts'
 import { instanceJobs } from '../jobs/instance-jobs.ts'
 import { startJobs } from '../jobs/jobs.ts'
+import { notificationJobs } from '../jobs/notification-jobs.ts'
 import { outboxJobs } from '../jobs/outbox-jobs.ts'
 import { providerCheckJobs } from '../jobs/provider-check-jobs.ts'
 import { providerTokenJobs } from '../jobs/provider-token-jobs.ts'
@@ -174,6 +175,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
   const { config, sql, log, sealing, billing, metrics, subscriptions } = deps
   const oauth = createOAuthProviders(config.oauth)
   const endpoints = createEndpointStore(sql, sealing)
+  const notify = createNotify({ sealing, siteUrl: config.siteUrl })
   return startJobs(
     [
       ...relaySessionJobs(deps),
@@ -185,7 +187,8 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...billingJobs(deps),
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),
       ...billingReconciliationJobs({ sql, log, metrics, provider: billing.provider }),
-      ...usageJobs({ ...deps, notify: createNotify({ sealing, siteUrl: config.siteUrl }) }),
+      ...usageJobs({ ...deps, notify }),
+      ...notificationJobs({ ...deps, notify }),
       ...accountJobs(deps),
       ...accountDeletionJobs({ sql, log, billing }),
       ...providerTokenJobs({ sql, log, sealing, providers: oauth }),

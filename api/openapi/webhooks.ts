@@ -19,6 +19,11 @@ const session = { session_id: z.uuid(), connection_id: z.string(), region: z.str
 const cause = { reason: z.enum(relayReasons), initiator: z.enum(initiators) }
 
 const ContactLost = z.object({ ...session, grace_ends_at: Timestamp })
+const EndingSoon = z.object({
+  ...session,
+  idle_ends_at: Timestamp.describe('From this time on it is stopped when no stream has come in for ten minutes.'),
+  ends_at: Timestamp.describe('When it is stopped even while it is in use.'),
+})
 const Ended = z.object({
   ...session,
   ...cause,
@@ -30,6 +35,7 @@ const PaymentFailed = z.object({
   subscriptions: z.array(z.enum(subscriptionKinds)),
   ends_at: Timestamp.nullable().describe('When access ends without a payment. Null when this failure ends none.'),
 })
+const PlanEnding = z.object({ ends_at: Timestamp })
 const RelaysSurplus = z.object({ connection_ids: z.array(z.string()), ends_at: Timestamp })
 const UsageReached = z.object({
   percent: z.literal(usageNoticePercents),
@@ -41,8 +47,10 @@ const UsageReached = z.object({
 
 const dataSchemas = {
   relay_contact_lost: ContactLost,
+  relay_ending_soon: EndingSoon,
   relay_ended: Ended,
   payment_failed: PaymentFailed,
+  plan_ending: PlanEnding,
   relays_surplus: RelaysSurplus,
   usage_80: UsageReached,
   usage_95: UsageReached,
@@ -78,6 +86,14 @@ const samples: { readonly [K in Kind]: { readonly summary: string; readonly noti
       data: { ...sampleSession, grace_ends_at: '2026-08-01T18:32:00.000Z' },
     },
   },
+  relay_ending_soon: {
+    summary: 'A relay has run for so long that it may soon be stopped',
+    notification: {
+      kind: 'relay_ending_soon',
+      timestamp: at,
+      data: { ...sampleSession, idle_ends_at: '2026-08-01T19:30:00.000Z', ends_at: '2026-08-02T03:30:00.000Z' },
+    },
+  },
   relay_ended: {
     summary: 'A relay ends without a request of its user',
     notification: {
@@ -100,6 +116,10 @@ const samples: { readonly [K in Kind]: { readonly summary: string; readonly noti
       timestamp: at,
       data: { subscriptions: ['plan'], ends_at: '2026-08-03T18:30:00.000Z' },
     },
+  },
+  plan_ending: {
+    summary: 'A plan ends within three days',
+    notification: { kind: 'plan_ending', timestamp: at, data: { ends_at: '2026-08-04T18:30:00.000Z' } },
   },
   relays_surplus: {
     summary: 'More relays run than the plan includes',

@@ -6,7 +6,7 @@ import { listDeliveries } from '../../db/notification-deliveries.ts'
 import { findEndpoint } from '../../db/notification-endpoints.ts'
 import {
   findNotificationAddress,
-  listEnabledNotifications,
+  listNotificationSettings,
   type NotificationSetting,
   setNotification,
 } from '../../db/notification-settings.ts'
@@ -35,15 +35,15 @@ export const show = route({
   answers: { 200: OverviewView },
   refuses: [],
   handle: async ({ caller: { userId } }, { sql, sealing }) => {
-    const [address, endpoint, enabled] = await Promise.all([
+    const [address, endpoint, settings] = await Promise.all([
       findNotificationAddress(sql, userId),
       findEndpoint(sql, userId),
-      listEnabledNotifications(sql, userId),
+      listNotificationSettings(sql, userId),
     ])
     return ok({
       email: { address: address?.email ?? null, verified: address?.isVerified ?? false },
       endpoint: endpoint ? presentEndpoint(sealing, endpoint) : null,
-      kinds: presentKinds(enabled),
+      kinds: presentKinds(settings),
     })
   },
 })

@@ -26,6 +26,11 @@ export interface SignInMethodMail extends CommonParts {
 
 export type SignInMethodName = 'password' | 'twitch' | 'google' | 'discord'
 
+/** Tells an account that existed before that mails about payments are on. */
+export interface AnnouncementMail extends CommonParts {
+  readonly subject: 'billing_mails_enabled'
+}
+
 export interface DeletionMail extends CommonParts {
   readonly subject: 'account_deletion_scheduled'
   /** When the account will be deleted. RFC 3339. */
@@ -42,4 +47,4 @@ export interface NotificationMail extends CommonParts {
   readonly unsubscribeLink: string
 }
 
-export type Mail = ProofMail | SecurityMail | SignInMethodMail | DeletionMail | NotificationMail
+export type Mail = ProofMail | SecurityMail | SignInMethodMail | DeletionMail | AnnouncementMail | NotificationMail

@@ -1,5 +1,6 @@
 /** The texts of all mails. */
 import type {
+  AnnouncementMail,
   DeletionMail,
   Mail,
   NotificationMail,
@@ -33,6 +34,8 @@ export function composeMail(mail: Mail, brandName: string): MailText {
     case 'sign_in_method_added':
     case 'sign_in_method_removed':
       return signInMethodText(mail, brandName)
+    case 'billing_mails_enabled':
+      return announcementText(mail, brandName)
     case 'account_deletion_scheduled':
       return deletionText(mail, brandName)
     case 'notification':
@@ -130,11 +133,21 @@ const deletionText = ({ to, link, deletedAt }: DeletionMail, brandName: string):
   notes: ['If you did not ask for this, sign in, keep the account, and change your password.'],
 })
 
+const announcementText = ({ link }: AnnouncementMail, brandName: string): MailText => ({
+  title: 'Emails about payments are now on',
+  paragraphs: [
+    `${brandName} now emails you when a payment fails, when your plan is about to end, and when relays are about to end: because your plan no longer includes them, or because they have run for a long time.`,
+    'You can turn off each of these. Emails about the security of your account, such as a changed password, are always sent.',
+  ],
+  link: { text: 'Choose your notifications', url: link },
+  notes: ['You get this email once, because your account is older than this change.'],
+})
+
 const notificationText = (mail: NotificationMail, brandName: string): MailText => ({
   title: mail.title,
   paragraphs: mail.paragraphs,
   link: { text: mail.linkText, url: mail.link },
-  notes: [`You get this email because you turned these notifications on in your ${brandName} account.`],
+  notes: [`You get this email because these notifications are on in your ${brandName} account.`],
   unsubscribeLink: mail.unsubscribeLink,
 })
 

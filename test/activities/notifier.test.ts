@@ -167,7 +167,15 @@ describe('the channels', () => {
     data: { percent: 80, consumed_seconds: 80, included_seconds: 100, cycle_start: '', cycle_end: '' },
   }
 
-  test('are off until they are enabled, and each is enabled by itself', async () => {
+  const at = usage.timestamp
+  const dataOf = {
+    payment_failed: { subscriptions: ['plan' as const], ends_at: null },
+    plan_ending: { ends_at: at },
+    relays_surplus: { connection_ids: ['main'], ends_at: at },
+    relay_ending_soon: { session_id: '', connection_id: 'main', region: 'local', idle_ends_at: at, ends_at: at },
+  }
+
+  test('are off until they are enabled for most kinds, and each is enabled by itself', async () => {
     await saveEndpoint()
     await notify(sql, userId, usage)
     expect(await listKinds()).toEqual([])
@@ -190,7 +198,21 @@ describe('the channels', () => {
     expect(await listKinds()).toEqual([])
   })
 
-  test('get no more than a number of notifications in an hour', async () => {
+  test.each(['payment_failed', 'plan_ending', 'relays_surplus', 'relay_ending_soon'] as const)(
+    'get a mail of %s from an account that has chosen nothing, until it turns it off',
+    async (kind) => {
+      await saveEndpoint()
+      const one = { kind, timestamp: usage.timestamp, data: dataOf[kind] } as AccountNotification
+      await notify(sql, userId, one)
+      expect(await listKinds()).toEqual([`${kind} by email`])
+      await setNotification(sql, userId, { kind, channel: 'email' }, false)
+      await enable('endpoint', [kind])
+      await notify(sql, userId, one)
+      expect(await listKinds()).toEqual([`${kind} by email`, `${kind} by webhook`])
+    },
+  )
+
+  test('get no more than a number of notifications in an hour, but all about payments', async () => {
     await enable('endpoint')
     await saveEndpoint()
     for (let sent = 0; sent < notificationsPerHourMax + 5; sent += 1) await notify(sql, userId, usage)
@@ -198,6 +220,10 @@ describe('the channels', () => {
     await sql`update outbox_messages set created_at = created_at - interval '61 minutes'`
     await notify(sql, userId, usage)
     expect(await listKinds()).toHaveLength(notificationsPerHourMax + 1)
+    await sql`update outbox_messages set created_at = now()`
+    await setNotification(sql, userId, { kind: 'payment_failed', channel: 'email' }, false)
+    await notify(sql, userId, { kind: 'payment_failed', timestamp: usage.timestamp, data: dataOf.payment_failed })
+    expect(await listKinds()).toHaveLength(notificationsPerHourMax + 2)
   })
 })
 
@@ -245,8 +271,18 @@ describe('a subscription', () => {
     )
 
   beforeEach(async () => {
+    for (const kind of notificationKinds) await setNotification(sql, userId, { kind, channel: 'email' }, false)
     await enable('endpoint')
     await saveEndpoint()
+  })
+
+  test('whose payment fails is mailed of it although nothing was ever chosen', async () => {
+    await sql`delete from notification_settings`
+    await sql`delete from notification_endpoints`
+    await write(paid)
+    await write(failed)
+    await write(failed)
+    expect(await listKinds()).toEqual(['payment_failed by email'])
   })
 
   test('whose payment fails is notified once with its deadline, and again after a payment', async () => {

@@ -19,6 +19,12 @@ const notification = fc.oneof(
     data: fc.record({ ...session, grace_ends_at: time }),
   }),
   fc.record({
+    kind: fc.constant('relay_ending_soon' as const),
+    timestamp: time,
+    data: fc.record({ ...session, idle_ends_at: time, ends_at: time }),
+  }),
+  fc.record({ kind: fc.constant('plan_ending' as const), timestamp: time, data: fc.record({ ends_at: time }) }),
+  fc.record({
     kind: fc.constant('relay_ended' as const),
     timestamp: time,
     data: fc.record({
@@ -87,11 +93,14 @@ describe('the text of a notification', () => {
     )
   })
 
-  test('states the deadline of a failed payment and of surplus relays', () => {
+  test('states the deadline of a failed payment, a plan, surplus relays and a relay', () => {
     fc.assert(
       fc.property(notification, (one) => {
         const deadline =
-          one.kind === 'payment_failed' || one.kind === 'relays_surplus'
+          one.kind === 'payment_failed' ||
+          one.kind === 'plan_ending' ||
+          one.kind === 'relays_surplus' ||
+          one.kind === 'relay_ending_soon'
             ? one.data.ends_at
             : one.kind === 'relay_contact_lost'
               ? one.data.grace_ends_at
@@ -105,9 +114,9 @@ describe('the text of a notification', () => {
 
 test('every kind leads to the page of the site that shows more about it', () => {
   const pathOf = ({ kind, data }: Notification) => {
-    if (kind === 'relay_contact_lost' || kind === 'relays_surplus') return '/relays'
+    if (['relay_contact_lost', 'relay_ending_soon', 'relays_surplus'].includes(kind)) return '/relays'
     if (kind === 'relay_ended') return `/history/${data.session_id}`
-    if (kind === 'payment_failed') return '/account'
+    if (kind === 'payment_failed' || kind === 'plan_ending') return '/account'
     return kind === 'test' ? '/account/notifications' : '/usage'
   }
   fc.assert(

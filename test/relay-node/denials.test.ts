@@ -34,6 +34,7 @@ async function givenStream() {
   const ended = reportUntilEnded({
     ...{ apiUrl: plane.url, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
     onAssigned() {},
+    closeStreams: async () => {},
     onDenied(since) {
       deniedSince = since
       millis += stepMillis

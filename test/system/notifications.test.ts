@@ -1,4 +1,5 @@
 /** Notifications in a real browser: choosing them, an address with its secret, a test, and the link that turns one off. */
+import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { replaceEndpoint } from '../../db/notification-endpoints.ts'
 import { createUnsubscribeToken } from '../../db/unsubscribe-tokens.ts'
@@ -27,20 +28,29 @@ async function saveEndpoint({ page }: Awaited<ReturnType<typeof notifications>>)
   await waitForNotice(page, 'signing_secret')
 }
 
+/**
+ * Waits for the page that this click leads to, since the one before it may have the same notice, and Chromium may never close a page
+ * whose next document is under way.
+ */
+async function save(page: Page) {
+  await Promise.all([page.waitForEvent('load'), submitButton(page, path).click()])
+  await waitForNotice(page, 'saved')
+}
+
 test.each([true, false])('a streamer chooses notifications with script: %s', async (script) => {
   const person = await notifications({ script })
   const { page } = person
-  const box = page.locator('input[name="relay_ended.email"]')
-  // Chromium may never close a page whose next document is under way.
-  const save = () => Promise.all([page.waitForEvent('load'), submitButton(page, path).click()])
-  await box.check()
-  await save()
-  await waitForNotice(page, 'saved')
-  expect(await box.isChecked()).toBe(true)
-  await box.uncheck()
-  await save()
-  expect(await box.isChecked()).toBe(false)
-  expect(await sql`select from notification_settings where user_id = ${person.user.userId}`).toHaveLength(0)
+  const ended = page.locator('input[name="relay_ended.email"]')
+  const failed = page.locator('input[name="payment_failed.email"]')
+  expect([await ended.isChecked(), await failed.isChecked()]).toEqual([false, true])
+  await ended.check()
+  await failed.uncheck()
+  await save(page)
+  expect([await ended.isChecked(), await failed.isChecked()]).toEqual([true, false])
+  await ended.uncheck()
+  await failed.check()
+  await save(page)
+  expect([await ended.isChecked(), await failed.isChecked()]).toEqual([false, true])
   await person.context.close()
 })
 
@@ -108,8 +118,7 @@ test('the page is usable before anything is set up, and with a refused address',
 test('a link turns one notification off after a question, for a visitor who is not signed in', async () => {
   const { user, context } = await streamer()
   await context.close()
-  await sql`insert into notification_settings (user_id, kind, channel) values (${user.userId}, 'usage_80', 'email')`
-  const token = createUnsubscribeToken(sealing, { userId: user.userId, kind: 'usage_80', channel: 'email' })
+  const token = createUnsubscribeToken(sealing, { userId: user.userId, kind: 'payment_failed', channel: 'email' })
   const open = async () => {
     const person = await visitor({ device: 'phone' })
     await person.page.goto(`${url}/notifications/off?token=${token}`)
@@ -120,7 +129,8 @@ test('a link turns one notification off after a question, for a visitor who is n
   const person = await open()
   await submitButton(person.page, '/notifications/off').click()
   await waitForNotice(person.page, 'turned_off')
-  expect(await sql`select from notification_settings where user_id = ${user.userId}`).toHaveLength(0)
+  const { body } = await api.get<{ kinds: { kind: string; email: boolean }[] }>('/notifications', user)
+  expect(body.kinds.find(({ kind }) => kind === 'payment_failed')?.email).toBe(false)
   await expectUsable(person, 'notifications-off-done')
   const help = await visitor({ device: 'phone' })
   await help.page.goto(`${url}/help/webhooks`)

@@ -21,7 +21,10 @@ export const show: PageRoute = {
 const channels = ['email', 'endpoint'] as const
 const kinds = Object.keys(kindTexts) as NotificationKind[]
 
-/** The form names its channels, since boxes that are not ticked, and those of a channel that is not set up, are not sent. */
+/**
+ * The form names its kinds and channels, since boxes that are not ticked are not sent. It has none of a channel that is not set up, nor of
+ * a kind that is newer than the page in the browser.
+ */
 export const save: PageRoute = {
   method: 'POST',
   path,
@@ -30,7 +33,8 @@ export const save: PageRoute = {
   handle: async (visit) => {
     const { form } = visit
     const shown = channels.filter((channel) => form.getAll('channel').includes(channel))
-    const settings = kinds.flatMap((kind) =>
+    const shownKinds = kinds.filter((kind) => form.getAll('kind').includes(kind))
+    const settings = shownKinds.flatMap((kind) =>
       shown.map((channel) => ({ kind, channel, enabled: form.has(`${kind}.${channel}`) })),
     )
     if (settings.length === 0) return { redirectTo: path }
@@ -141,7 +145,11 @@ async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<P
       <>
         <div class="page-head">
           <h1>Notifications</h1>
-          <p class="lead">Choose what you are notified of, and where. Everything is off until you turn it on.</p>
+          <p class="lead">
+            Choose what you are notified of, and where. Emails about payments and about a relay that may end during a
+            stream are on until you turn them off; everything else is off until you turn it on. Emails about the
+            security of your account, such as a changed password, are always sent.
+          </p>
         </div>
         <AccountTabs current="notifications" />
         <DeletionBanner user={user} />
@@ -179,6 +187,7 @@ function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: No
           {kinds.map((setting) => (
             <li class="kind" key={setting.kind} data-kind={setting.kind}>
               <div>
+                <input type="hidden" name="kind" value={setting.kind} />
                 <p>
                   <strong>{kindTexts[setting.kind].name}</strong>
                 </p>

@@ -55,8 +55,10 @@ const example = (origin: string): string =>
 /** The fields of `data`, by kind. */
 const kinds: readonly (readonly [kind: string, fields: string])[] = [
   ['relay_contact_lost', 'session_id, connection_id, region, grace_ends_at'],
+  ['relay_ending_soon', 'session_id, connection_id, region, idle_ends_at, ends_at'],
   ['relay_ended', 'session_id, connection_id, region, reason, initiator, cause, detail, created_at'],
   ['payment_failed', 'subscriptions, ends_at'],
+  ['plan_ending', 'ends_at'],
   ['relays_surplus', 'connection_ids, ends_at'],
   ['usage_80, usage_95, usage_100', 'percent, consumed_seconds, included_seconds, cycle_start, cycle_end'],
   ['test', 'none'],
@@ -102,7 +104,7 @@ const HelpWebhooks = ({ origin }: { readonly origin: string }) => (
         <li>The header webhook-id is the same each time. Ignore a request that you have already handled.</li>
         <li>Reply with 410 to get no more requests. After three days of failures they also end.</li>
         <li>The address must begin with https://, be reachable from the internet, and use port 443 or 8443.</li>
-        <li>An account gets at most 60 notifications an hour.</li>
+        <li>An account gets at most 60 notifications an hour, besides those about payments.</li>
       </ul>
     </section>
   </>

@@ -11,8 +11,13 @@ export const kindTexts: Readonly<Record<NotificationKind, { readonly name: strin
     name: 'Contact with a relay lost',
     description: 'A running relay stops reporting. Says when it ends unless contact is restored.',
   },
+  relay_ending_soon: {
+    name: 'Relay about to end after a long time',
+    description: 'An hour before a relay that has run for long may be stopped. Says when.',
+  },
   relay_ended: { name: 'Relay ended', description: 'A relay ends without you stopping it. Says why.' },
   payment_failed: { name: 'Payment failed', description: 'A payment fails. Says until when you can settle it.' },
+  plan_ending: { name: 'Plan about to end', description: 'Three days before your plan ends, once for each end.' },
   relays_surplus: {
     name: 'Relays about to end',
     description: 'More relays are running than your plan includes. Says which end, and when.',

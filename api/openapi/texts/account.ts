@@ -72,6 +72,7 @@ export const accountTexts: OperationTexts = {
                   user_id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
                   kind: 'payment_failed',
                   channel: 'email',
+                  enabled: false,
                   enabled_at: '2026-07-15T09:30:00+00:00',
                 },
               ],

@@ -26,12 +26,20 @@ beforeEach(async () => {
 const read = async () => (await api.get<Overview>('/notifications', user)).body
 const post = <Body = Record<string, unknown>>(path: string, body?: object) =>
   api.post<Body>(`/notifications${path}`, body, user)
-/** The enabled kinds: `usage_80 by email`. */
-const enabled = async () =>
+/** What is on: `usage_80 by email`. */
+const listOn = async () =>
   (await read()).kinds.flatMap(({ kind, email, endpoint }) => [
     ...(email ? [`${kind} by email`] : []),
     ...(endpoint ? [`${kind} by endpoint`] : []),
   ])
+const onAtFirst = [
+  'relay_ending_soon by email',
+  'payment_failed by email',
+  'plan_ending by email',
+  'relays_surplus by email',
+]
+/** What is on besides what is on at first. */
+const enabled = async () => (await listOn()).filter((one) => !onAtFirst.includes(one))
 const audit = async () =>
   (
     await sql<{ action: string; initiator: string; detail: object }[]>`
@@ -44,11 +52,27 @@ const saveEndpoint = (url = publicUrl, type = 'webhook') =>
   post<{ endpoint: Overview['endpoint']; signing_secret: string }>('/endpoint', { type, url })
 
 describe('settings', () => {
-  test('are all off at first', async () => {
+  test('are mails about payments and about relays that end because of their age at first', async () => {
     const { email, endpoint, kinds } = await read()
     expect([email, endpoint]).toEqual([{ address: user.email, verified: true }, null])
-    expect(kinds).toEqual(notificationKinds.map((kind) => ({ kind, email: false, endpoint: false })))
+    expect(kinds.map(({ kind }) => kind)).toEqual(notificationKinds)
+    expect((await listOn()).toSorted()).toEqual(onAtFirst.toSorted())
   })
+
+  test.each(['payment_failed', 'plan_ending', 'relays_surplus', 'relay_ending_soon'])(
+    'turn off mails of %s and on again, each audited once',
+    async (kind) => {
+      for (const enabled of [false, false, true, true, false]) {
+        expect((await post('/settings', { kind, channel: 'email', enabled })).status).toBe(204)
+        expect((await listOn()).includes(`${kind} by email`)).toBe(enabled)
+      }
+      expect((await audit()).map(({ action }) => action)).toEqual([
+        'notification_disabled',
+        'notification_enabled',
+        'notification_disabled',
+      ])
+    },
+  )
 
   test('change one by one or together, and each change is audited once', async () => {
     expect((await post('/settings', { kind: 'usage_80', channel: 'email', enabled: true })).status).toBe(204)
@@ -223,6 +247,14 @@ describe('an unsubscribe link', () => {
       for (const path of ['', '/preview'])
         expect(statusAndCode(await unsubscribe(wrong, path))).toEqual([400, 'token_invalid'])
     expect(await enabled()).toHaveLength(3)
+  })
+
+  test('of a kind that is on by default turns it off', async () => {
+    const { userId } = user
+    const token = createUnsubscribeToken(sealing, { userId, kind: 'payment_failed', channel: 'email' })
+    for (let times = 0; times < 2; times += 1) expect((await unsubscribe(token)).status).toBe(200)
+    expect(await listOn()).not.toContain('payment_failed by email')
+    expect(await listOn()).toContain('plan_ending by email')
   })
 
   test('of a deleted account changes nothing', async () => {

@@ -104,6 +104,25 @@ test('the first reset that proves the address removes the endpoint for notificat
   expect(await findEndpoint(sql, user.userId)).toMatchObject({ type: 'discord' })
 })
 
+test('the first reset that proves the address turns mails about payments on that the creator of the account turned off', async () => {
+  const user = await service.user()
+  const turnOff = (bearer: string) =>
+    service.api.post(
+      '/notifications/settings',
+      { kind: 'payment_failed', channel: 'email', enabled: false },
+      { bearer },
+    )
+  const isOn = async (bearer: string) => {
+    const { body } = await service.api.get<{ kinds: { kind: string; email: boolean }[] }>('/notifications', { bearer })
+    return body.kinds.find(({ kind }) => kind === 'payment_failed')?.email
+  }
+  expect((await turnOff(user.bearer)).status).toBe(204)
+  const owner = await resetPassword(user.email)
+  expect(await isOn(owner)).toBe(true)
+  await turnOff(owner)
+  expect(await isOn(await resetPassword(user.email))).toBe(false)
+})
+
 test('reclaiming an account through a provider ends live relays and replaces the stream token', async () => {
   const { user, session } = await service.activeRelay()
   const before = await streamTokenOf(user.bearer)

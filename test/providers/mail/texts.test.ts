@@ -22,6 +22,7 @@ const mails: readonly Mail[] = [
   { ...common, subject: 'password_reset' },
   { ...common, subject: 'sign_in_method_added', methods: ['google'] },
   { ...common, subject: 'sign_in_method_removed', methods: ['password', 'twitch'] },
+  { ...common, subject: 'billing_mails_enabled' },
   { ...common, subject: 'account_deletion_scheduled', deletedAt: '2026-12-03T14:05:00Z' },
   notification,
 ]

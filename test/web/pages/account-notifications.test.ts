@@ -26,11 +26,25 @@ afterEach(() => {
   expect(site.logged.join('')).not.toMatch(/whsec_|0123456789abcdef/)
 })
 
-const enabled = async () =>
-  (
-    await sql<{ kind: string; channel: string }[]>`
-      select kind, channel from notification_settings where user_id = ${user.userId} order by kind, channel`
-  ).map(({ kind, channel }) => `${kind} by ${channel}`)
+/** What is on: `usage_80 by email`. */
+const listOn = async () => {
+  const { body } = await api.get<{ kinds: { kind: string; email: boolean; endpoint: boolean }[] }>(
+    '/notifications',
+    user,
+  )
+  return body.kinds.flatMap(({ kind, email, endpoint }) => [
+    ...(email ? [`${kind} by email`] : []),
+    ...(endpoint ? [`${kind} by endpoint`] : []),
+  ])
+}
+const onAtFirst = [
+  'relay_ending_soon by email',
+  'payment_failed by email',
+  'plan_ending by email',
+  'relays_surplus by email',
+]
+/** What is on besides what is on at first. */
+const enabled = async () => (await listOn()).filter((one) => !onAtFirst.includes(one))
 
 const saveEndpoint = async (fields: Readonly<Record<string, string>> = {}) =>
   browser.submit(await browser.open(path), `${path}/endpoint`, { type: 'webhook', url: endpointUrl, ...fields })
@@ -41,14 +55,25 @@ describe('the page Notifications', () => {
     const page = await browser.open(path)
     const ticked = { 'relay_ended.email': 'on', 'usage_80.email': 'on', 'usage_80.endpoint': 'on' }
     // Both channels have a hidden field of the same name.
-    const body = new URLSearchParams([['channel', 'email'], ['channel', 'endpoint'], ...Object.entries(ticked)])
+    const names = [['channel', 'email'], ['channel', 'endpoint'], ...page.data('kind').map((kind) => ['kind', kind])]
+    const body = new URLSearchParams([...names, ...Object.entries(ticked)] as [string, string][])
     const options = { body: body.toString(), headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }
     expect((await browser.request('POST', path, options)).status).toBe(303)
-    expect(await enabled()).toEqual(['relay_ended by email', 'usage_80 by email', 'usage_80 by endpoint'])
-    expect(page.data('kind')).toHaveLength(7)
+    expect(await listOn()).toEqual(['relay_ended by email', 'usage_80 by email', 'usage_80 by endpoint'])
+    expect(page.data('kind')).toHaveLength(9)
     expect((await browser.open(path)).form(path).fields).toMatchObject(ticked)
-    await browser.post(path, { channel: 'email', 'usage_80.email': 'on' })
-    expect(await enabled()).toEqual(['usage_80 by email', 'usage_80 by endpoint'])
+    await browser.post(path, { channel: 'email', kind: 'relay_ended' })
+    expect(await listOn()).toEqual(['usage_80 by email', 'usage_80 by endpoint'])
+  })
+
+  test('shows as ticked what is on by default, and leaves a kind that its form does not have as it is', async () => {
+    const page = await browser.open(path)
+    expect(Object.keys(page.form(path).fields).filter((name) => name.includes('.'))).toEqual(
+      onAtFirst.map((one) => one.replace(' by ', '.')),
+    )
+    await browser.post(path, { channel: 'email', kind: 'usage_80', 'usage_80.email': 'on' })
+    expect(await enabled()).toEqual(['usage_80 by email'])
+    expect(await listOn()).toHaveLength(onAtFirst.length + 1)
   })
 
   test('offers no mails to an address that is not verified', async () => {
@@ -56,7 +81,7 @@ describe('the page Notifications', () => {
     const page = await browser.open(path)
     expect(page.data('email')).toEqual(['unverified'])
     expect(page.form(path).fields).not.toHaveProperty('channel')
-    expect(await browser.post(path, { channel: 'email', 'usage_80.email': 'on' })).toMatchObject({
+    expect(await browser.post(path, { channel: 'email', kind: 'usage_80', 'usage_80.email': 'on' })).toMatchObject({
       status: 403,
       problem: 'email_not_verified',
     })
