@@ -18,6 +18,8 @@ export interface StoredSubscription {
   /** Null if the subscription is not stored. */
   readonly status: SubscriptionStatus | null
   readonly quantity: number | null
+  /** Add-ons that the subscription contains beside the plan. */
+  readonly addons: number | null
   readonly periodEnd: Date | null
 }
 
@@ -28,7 +30,7 @@ export const findSubscriptions = async (
   queries: readonly SubscriptionQuery[],
 ): Promise<StoredSubscription[]> =>
   sql<StoredSubscription[]>`
-    select coalesce(u.id, s.user_id, other.user_id) as user_id, s.user_id as owner_id, s.status, s.quantity,
+    select coalesce(u.id, s.user_id, other.user_id) as user_id, s.user_id as owner_id, s.status, s.quantity, s.addons,
       s.period_end
     from unnest(
         ${queries.map((one) => one.subscriptionId)}::text[], ${queries.map((one) => one.kind)}::text[],

@@ -619,8 +619,10 @@ create table subscriptions (
   period_start    timestamptz,
   period_end      timestamptz,
   updated_at      timestamptz not null default now(),
+  addons          integer     not null default 0,
   constraint subscriptions_pkey primary key (provider, subscription_id, kind),
   constraint subscriptions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  constraint subscriptions_addons_check check (addons >= 0 and addons <= 3),
   constraint subscriptions_kind_check check (kind = any (array['plan', 'addon'])),
   constraint subscriptions_quantity_check check (quantity >= 0 and quantity <= 3),
   constraint subscriptions_status_check check (status = any (array['active', 'past_due', 'cancelled', 'ended']))

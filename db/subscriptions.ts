@@ -176,19 +176,20 @@ async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest
   await tx`
     with written as materialized (
       select * from jsonb_to_recordset(${tx.json(rows)}) as w (provider text, "subscriptionId" text, kind text,
-        status text, quantity integer, "periodStart" timestamptz, "periodEnd" timestamptz)),
+        status text, quantity integer, addons integer, "periodStart" timestamptz, "periodEnd" timestamptz)),
     gone as (
       delete from subscriptions s where user_id = ${userId} and not exists (
         select from written w where w.provider = s.provider and w."subscriptionId" = s.subscription_id and w.kind = s.kind))
-    insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_start, period_end)
-    select provider, "subscriptionId", kind, ${userId}, status, quantity, "periodStart", "periodEnd"
+    insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, addons, period_start, period_end)
+    select provider, "subscriptionId", kind, ${userId}, status, quantity, coalesce(addons, 0), "periodStart", "periodEnd"
     from written order by provider, "subscriptionId", kind
     on conflict (provider, subscription_id, kind) do update set
-      user_id = excluded.user_id, status = excluded.status, quantity = excluded.quantity,
+      user_id = excluded.user_id, status = excluded.status, quantity = excluded.quantity, addons = excluded.addons,
       period_start = excluded.period_start, period_end = excluded.period_end, updated_at = now()
-    where (subscriptions.user_id, subscriptions.status, subscriptions.quantity, subscriptions.period_start,
-        subscriptions.period_end)
-      is distinct from (excluded.user_id, excluded.status, excluded.quantity, excluded.period_start, excluded.period_end)`
+    where (subscriptions.user_id, subscriptions.status, subscriptions.quantity, subscriptions.addons,
+        subscriptions.period_start, subscriptions.period_end)
+      is distinct from (excluded.user_id, excluded.status, excluded.quantity, excluded.addons, excluded.period_start,
+        excluded.period_end)`
 }
 
 export interface AccountWithDeadline {

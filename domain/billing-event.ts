@@ -28,7 +28,8 @@ export const billingSources = ['sandbox', 'lemonsqueezy', 'stripe', 'operator'] 
 
 export type BillingSource = (typeof billingSources)[number]
 
-export const refundAmounts = ['full', 'partial'] as const
+/** `none`: what was refunded came back, because the refund failed or the dispute was won. */
+export const refundAmounts = ['full', 'partial', 'none'] as const
 
 export type RefundAmount = (typeof refundAmounts)[number]
 
@@ -45,13 +46,20 @@ export interface BillingEvent {
   /** Number of add-ons, 0 to 3; null when the event does not state it. */
   readonly quantity: number | null
   readonly invoiceId: string | null
-  /** Of a refund. */
+  /** Of a refund: how much of the invoice is refunded now. */
   readonly amount: RefundAmount | null
   /**
    * `period`: the invoice is for a period of the subscription. `other`: it is for something else, such as a proration or a manual
    * fee. Null or absent when the provider does not state it.
    */
   readonly invoiceReason?: 'period' | 'other' | null
+  /** Of a plan: the number of add-ons in the same subscription, 0 to 3. Absent for none, and when the event does not state it. */
+  readonly addons?: number | null
+  /**
+   * Stated by the events that state the status of a subscription. `paused`: the provider does not collect payments for now, and the
+   * service goes on. Absent in events of payments, and in those that an earlier release stored.
+   */
+  readonly collection?: 'running' | 'paused' | null
   readonly periodStart: number | null
   /** Of a grant: when it ends, or null when it has no end. */
   readonly periodEnd: number | null

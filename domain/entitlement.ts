@@ -35,6 +35,8 @@ export interface SubscriptionEntitlement {
   readonly status: SubscriptionStatus
   /** 0 to 3; 1 for a plan. */
   readonly quantity: number
+  /** Of a plan: the add-ons that the same subscription contains, 0 to 3. */
+  readonly addons: number
   readonly periodStart: Millis | null
   readonly periodEnd: Millis | null
 }
@@ -74,18 +76,23 @@ const isOfOperator = ({ action }: BillingEvent): boolean => action === 'grant' |
 function normalize(event: BillingEvent): BillingEvent[] {
   const at = finiteOrNull(event.at)
   if (at === null || !billingEventActions.includes(event.action) || !subscriptionKinds.includes(event.kind)) return []
-  const quantity = finiteOrNull(event.quantity)
   return [
     {
       ...event,
       at,
-      quantity: quantity === null ? null : Math.trunc(Math.min(addonsMax, Math.max(0, quantity))),
+      quantity: addonsOrNull(event.quantity),
+      addons: addonsOrNull(event.addons ?? null),
       invoiceId: event.invoiceId ?? null,
       invoiceReason: event.invoiceReason ?? null,
       periodStart: finiteOrNull(event.periodStart),
       periodEnd: finiteOrNull(event.periodEnd),
     },
   ]
+}
+
+function addonsOrNull(value: number | null): number | null {
+  const count = finiteOrNull(value)
+  return count === null ? null : Math.trunc(Math.min(addonsMax, Math.max(0, count)))
 }
 
 /** Adding 0 makes 0 of -0, which JSON does not have. */
@@ -102,8 +109,8 @@ function subscriptionsFrom(sorted: readonly BillingEvent[]): Subscription[] {
 }
 
 /**
- * Whether the subscription is for the other product now. A vendor's subscription is for one product at a time: the one of its
- * latest status, or the add-on if both have the same time. In the sandbox plan and add-ons may have the same id.
+ * Whether the subscription is for the other product now: a vendor's subscription is for the one of its latest status, or for the
+ * add-on if both have the same time. One that contains both is a plan with included add-ons. In the sandbox plan and add-ons may have the same id.
  */
 const isReplaced = (subscription: Subscription, all: readonly Subscription[]): boolean =>
   subscription.provider !== 'sandbox' &&
@@ -138,8 +145,8 @@ function viewAt(lastGrant: BillingEvent | null, claims: readonly Claim[], now: M
     subscription.kind === 'plan' && access.isOpen ? [paidPlan(subscription, terms, access.status)] : [],
   )
   const addons = current
-    .filter(({ subscription, access }) => subscription.kind === 'addon' && access.isOpen)
-    .reduce((sum, { subscription }) => sum + quantityOf(subscription), grant?.quantity ?? 0)
+    .filter(({ access }) => access.isOpen)
+    .reduce((sum, { subscription }) => sum + addonsOf(subscription), grant?.quantity ?? 0)
   return {
     ...(bestOf(grant ? [...plans, grantedPlan(grant)] : plans) ?? freePlan),
     addons: Math.min(addonsMax, addons),
@@ -149,12 +156,18 @@ function viewAt(lastGrant: BillingEvent | null, claims: readonly Claim[], now: M
       kind: subscription.kind,
       status: access.status,
       quantity: quantityOf(subscription),
+      addons: addonsIncludedIn(subscription),
       ...periodOf(subscription),
     })),
   }
 }
 
 const quantityOf = ({ quantity }: Subscription): number => quantity?.value ?? 1
+const addonsIncludedIn = ({ addonsIncluded }: Subscription): number => addonsIncluded?.value ?? 0
+
+/** All items of a subscription count, whatever else it is for. */
+const addonsOf = (subscription: Subscription): number =>
+  subscription.kind === 'addon' ? quantityOf(subscription) : addonsIncludedIn(subscription)
 
 const periodOf = ({ period }: Subscription): Pick<Plan, 'periodStart' | 'periodEnd'> => ({
   periodStart: period?.start ?? null,

@@ -1,5 +1,6 @@
 /** What a subscription gives: until when it is paid for, and whether it is open at a time. */
-import { isRefunded, type Millis, type Subscription } from './subscription.ts'
+import { isRefunded } from './paid-periods.ts'
+import type { Millis, Subscription } from './subscription.ts'
 
 export interface Terms {
   /** False when it never began, was ended, or was refunded: then it has no deadlines. */
@@ -26,13 +27,14 @@ export function termsOf(
   graceSeconds: number,
   unresolved: readonly UnresolvedPayment[] = [],
 ): Terms {
-  const { status, paidPeriod, failures } = subscription
+  const { status, paidPeriod, failures, isCollectionPaused } = subscription
   const hasEnded = status === null ? paidPeriod === null : status.value === 'ended'
   if (hasEnded || isRefunded(subscription)) return notPaidFor
   const [failedAt] = failures.values()
   return {
     isPaidFor: true,
-    graceEndsAt: failedAt === undefined ? null : extendedGrace(failedAt + graceSeconds * 1000, unresolved),
+    graceEndsAt:
+      failedAt === undefined || isCollectionPaused ? null : extendedGrace(failedAt + graceSeconds * 1000, unresolved),
     endsAt: status?.value === 'cancelled' ? cancelledUntil(subscription, status.at) : null,
   }
 }

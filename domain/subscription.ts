@@ -3,12 +3,12 @@
  * the order of their arrival nor a repetition matters.
  */
 import type { BillingEvent, BillingEventAction } from './billing-event.ts'
+import { addPaidPeriod, applyRefund, type Millis, type PaidState } from './paid-periods.ts'
 
-/** Milliseconds since 1970. */
-export type Millis = number
+export type { Millis } from './paid-periods.ts'
 
 /** The fields are replaced while events are applied, and never afterwards. */
-export interface Subscription {
+export interface Subscription extends PaidState {
   readonly provider: BillingEvent['provider']
   readonly subscriptionId: string
   readonly kind: BillingEvent['kind']
@@ -16,6 +16,10 @@ export interface Subscription {
   status: { readonly value: 'active' | 'cancelled' | 'ended'; readonly at: Millis } | null
   /** Of add-ons. */
   quantity: { readonly value: number; readonly at: Millis } | null
+  /** Of a plan: the add-ons that the same subscription contains. */
+  addonsIncluded: { readonly value: number; readonly at: Millis } | null
+  /** While the provider does not collect payments, failures have no effect. */
+  isCollectionPaused: boolean
   /** The present billing period. */
   period: { readonly start: Millis | null; readonly end: Millis; readonly at: Millis } | null
   /** When the period of the last activation began. */
@@ -23,28 +27,6 @@ export interface Subscription {
   /** The first failure of each unpaid invoice, the earliest one first. The key null stands for failures that name no invoice. */
   readonly failures: Map<string | null, Millis>
   readonly paidInvoices: Set<string>
-  /** The invoices that any event but a refund names. */
-  readonly knownInvoices: Set<string>
-  /** The newest period that an activation or a payment is for. */
-  paidPeriod: PaidPeriod | null
-  /** When each paid period began, by its invoice, or by its end if no invoice is named. */
-  readonly paidPeriodStarts: Map<string | Millis, Millis>
-  /** Full refunds. */
-  refunds: Refund[]
-}
-
-interface PaidPeriod {
-  readonly invoiceId: string | null
-  readonly start: Millis
-  readonly end: Millis | null
-  readonly refundedAt: Millis | null
-}
-
-interface Refund {
-  readonly invoiceId: string | null
-  readonly at: Millis
-  /** The end of the refunded period, if the event states it. */
-  readonly periodEnd: Millis | null
 }
 
 /**
@@ -63,11 +45,13 @@ const severity: Readonly<Record<BillingEventAction, number>> = {
   refund: 5,
 }
 
+/** A refund that came back is applied after the refund. */
+const severityOf = ({ action, amount }: BillingEvent): number =>
+  action === 'refund' && amount === 'none' ? 6 : severity[action]
+
 /** The order in which events are applied: by time, severity and content, which includes the key. Only identical events are equal. */
 export const compareEvents = (one: BillingEvent, other: BillingEvent): number =>
-  one.at - other.at ||
-  severity[one.action] - severity[other.action] ||
-  compareTexts(JSON.stringify(one), JSON.stringify(other))
+  one.at - other.at || severityOf(one) - severityOf(other) || compareTexts(JSON.stringify(one), JSON.stringify(other))
 
 const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
 
@@ -81,6 +65,8 @@ export function subscriptionFrom(events: readonly BillingEvent[]): Subscription 
     kind: first.kind,
     status: null,
     quantity: null,
+    addonsIncluded: null,
+    isCollectionPaused: false,
     period: null,
     activatedFrom: null,
     failures: new Map(),
@@ -108,7 +94,9 @@ function applyEvent(subscription: Subscription, event: BillingEvent): void {
   if (action !== 'refund') {
     if (invoiceId !== null) knownInvoices.add(invoiceId)
     setQuantity(subscription, event)
+    setAddonsIncluded(subscription, event)
     setPeriod(subscription, event)
+    setCollection(subscription, event)
   }
   switch (action) {
     case 'activate':
@@ -119,6 +107,8 @@ function applyEvent(subscription: Subscription, event: BillingEvent): void {
       break
     case 'update_addon':
       subscription.status = { value: 'active', at }
+      // The provider's own status: nothing is outstanding.
+      if (event.collection != null) failures.clear()
       // Bought after the refund. Where payments are known, their periods decide.
       if (subscription.paidPeriod === null) subscription.refunds = []
       break
@@ -149,6 +139,23 @@ function setQuantity(subscription: Subscription, { kind, at, quantity: value }: 
   subscription.quantity = { value, at }
 }
 
+/** What an activation or a cancellation does not state, the subscription does not contain. */
+function setAddonsIncluded(subscription: Subscription, { action, kind, at, addons }: BillingEvent): void {
+  const { addonsIncluded: known } = subscription
+  const value = addons ?? (action === 'activate' || action === 'cancelled' ? 0 : null)
+  if (kind !== 'plan' || value === null || (known?.at === at && known.value > value)) return
+  subscription.addonsIncluded = { value, at }
+}
+
+/** When the provider collects payments again, the payment grace period of what is still unpaid begins. */
+function setCollection(subscription: Subscription, { collection, at }: BillingEvent): void {
+  if (collection == null) return
+  const wasPaused = subscription.isCollectionPaused
+  subscription.isCollectionPaused = collection === 'paused'
+  if (!wasPaused || collection === 'paused') return
+  for (const invoiceId of subscription.failures.keys()) subscription.failures.set(invoiceId, at)
+}
+
 /** Of two periods that are stated for the same moment the later one counts. */
 function setPeriod(subscription: Subscription, event: BillingEvent): void {
   const { action, at, periodStart: start, periodEnd: end } = event
@@ -175,69 +182,3 @@ function applyPayment(subscription: Subscription, event: BillingEvent): void {
   failures.delete(null)
   addPaidPeriod(subscription, event)
 }
-
-function addPaidPeriod(subscription: Subscription, event: BillingEvent): void {
-  const { paidPeriod: current, refunds } = subscription
-  const isPayment = event.action === 'payment_recovery'
-  const next = paidPeriodOf(subscription, event)
-  const isBoughtAnew = !isPayment && current !== null && current.refundedAt !== null && next.start > current.refundedAt
-  if (current !== null && isSamePeriod(current, next) && !isBoughtAnew)
-    subscription.paidPeriod = {
-      invoiceId: next.invoiceId ?? current.invoiceId,
-      start: Math.min(current.start, next.start),
-      end: current.end ?? next.end,
-      // Paid after its refund: paid again, or a dispute that was won.
-      refundedAt: isPayment ? null : current.refundedAt,
-    }
-  else if (current === null || next.start >= current.start) {
-    const refund = isPayment ? undefined : refunds.find((one) => isRefundOf(subscription, one, next))
-    subscription.paidPeriod = { ...next, refundedAt: refund?.at ?? null }
-  }
-}
-
-type Period = Pick<PaidPeriod, 'invoiceId' | 'start' | 'end'>
-
-/** The period that an activation or a payment is for. It begins when it was stated to begin first. */
-function paidPeriodOf({ paidPeriodStarts: starts }: Subscription, event: BillingEvent): Period {
-  // An activation names the latest invoice, which may be for something else than the period.
-  const invoiceId = event.invoiceReason === 'other' ? null : event.invoiceId
-  const [start, end] = [event.periodStart ?? event.at, event.periodEnd]
-  const name = invoiceId ?? end
-  if (name === null) return { invoiceId, start, end }
-  starts.set(name, Math.min(start, starts.get(name) ?? start))
-  return { invoiceId, start: starts.get(name) ?? start, end }
-}
-
-/**
- * Two periods with invoices are the same if the invoice is. Otherwise they are the same if they end together, or if one has no known
- * end and they overlap.
- */
-function isSamePeriod(one: Period, other: Period): boolean {
-  if (one.invoiceId !== null && other.invoiceId !== null) return one.invoiceId === other.invoiceId
-  if (one.end !== null && other.end !== null) return one.end === other.end
-  return one.start < (other.end ?? Number.POSITIVE_INFINITY) && other.start < (one.end ?? Number.POSITIVE_INFINITY)
-}
-
-/** Only full refunds have an effect, and none of an invoice that is not for a period. */
-function applyRefund(subscription: Subscription, event: BillingEvent): void {
-  const { at, invoiceId, periodEnd } = event
-  if (event.amount !== 'full' || event.invoiceReason === 'other') return
-  const refund = { invoiceId, at, periodEnd }
-  subscription.refunds.push(refund)
-  const { paidPeriod: current } = subscription
-  if (current && isRefundOf(subscription, refund, current)) subscription.paidPeriod = { ...current, refundedAt: at }
-}
-
-/**
- * A refund of a known invoice is of that invoice's period. A refund that names no invoice is of any period that had begun by then;
- * a refund of an unknown invoice too, unless the period has an invoice.
- */
-function isRefundOf({ knownInvoices }: Subscription, refund: Refund, period: Period): boolean {
-  if (refund.invoiceId !== null && knownInvoices.has(refund.invoiceId)) return refund.invoiceId === period.invoiceId
-  const hadBegun = period.start <= refund.at && (refund.periodEnd === null || period.start < refund.periodEnd)
-  return hadBegun && (refund.invoiceId === null || period.invoiceId === null)
-}
-
-/** Whether the newest paid period is refunded, or everything if no payment is known. */
-export const isRefunded = ({ paidPeriod, refunds }: Subscription): boolean =>
-  paidPeriod === null ? refunds.length > 0 : paidPeriod.refundedAt !== null

@@ -186,7 +186,10 @@ function isSame(event: BillingEvent, stored: StoredSubscription, now: number): b
   if (stored.status === null) return status === 'ended'
   if (status !== stored.status || (status !== 'ended' && stored.ownerId !== stored.userId)) return false
   if (status === 'ended' || status === 'past_due') return true
-  const isSameQuantity = event.kind === 'plan' || event.quantity === null || event.quantity === stored.quantity
+  const isSameQuantity =
+    event.kind === 'plan'
+      ? (event.addons ?? 0) === stored.addons
+      : event.quantity === null || event.quantity === stored.quantity
   return isSameQuantity && (event.periodEnd === null || event.periodEnd === stored.periodEnd?.getTime())
 }
 
@@ -225,10 +228,12 @@ const recordCorrection = (
 
 const describeEnd = (date: number | null | undefined) => (date == null ? '' : ` until ${new Date(date).toISOString()}`)
 
-const describeStored = ({ status, quantity, periodEnd, userId, ownerId }: StoredSubscription): string =>
+const describeAddons = (addons: number | null | undefined) => (addons ? ` with ${addons} add-ons` : '')
+
+const describeStored = ({ status, quantity, addons, periodEnd, userId, ownerId }: StoredSubscription): string =>
   status === null
     ? 'none'
-    : `${status} × ${quantity}${describeEnd(periodEnd?.getTime())}${ownerId === userId ? '' : ` of account ${ownerId}`}`
+    : `${status} × ${quantity}${describeAddons(addons)}${describeEnd(periodEnd?.getTime())}${ownerId === userId ? '' : ` of account ${ownerId}`}`
 
-const describeListed = ({ action, quantity, periodEnd }: BillingEvent): string =>
-  `${statusByAction[action]} × ${quantity ?? 1}${describeEnd(periodEnd)}`
+const describeListed = ({ action, quantity, addons, periodEnd }: BillingEvent): string =>
+  `${statusByAction[action]} × ${quantity ?? 1}${describeAddons(addons)}${describeEnd(periodEnd)}`

@@ -14,6 +14,8 @@ interface CountedEvent {
 
 export interface BillingMetrics {
   countEvent(event: CountedEvent): void
+  /** @param type the provider's name of the event type, of a bounded set. */
+  countIgnored(event: { readonly provider: BillingSource; readonly type: string }): void
 }
 
 export function createBillingMetrics(registry: Registry): BillingMetrics {
@@ -23,7 +25,13 @@ export function createBillingMetrics(registry: Registry): BillingMetrics {
     labelNames: ['provider', 'action', 'outcome'],
     registers: [registry],
   })
-  return { countEvent: (event) => events.inc({ ...event }) }
+  const ignored = new Counter({
+    name: 'svc_billing_events_ignored_total',
+    help: 'Received billing events without an effect, by their type; other for types that are not known.',
+    labelNames: ['provider', 'type'],
+    registers: [registry],
+  })
+  return { countEvent: (event) => events.inc({ ...event }), countIgnored: (event) => ignored.inc({ ...event }) }
 }
 
 const plans = [

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { recordCustomers } from '../../db/billing-customers.ts'
 import { createUnresolvedEvents } from '../../db/billing-resolution.ts'
+import { countedType } from '../../providers/billing/event-types.ts'
 import { buildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { resolveEvent } from '../../providers/billing/resolution.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -28,6 +29,8 @@ export const webhook = route({
     const recorded = await recordBillingEvent(received)
     const action = received.event?.action ?? received.unresolved?.action ?? 'none'
     billingMetrics.countEvent({ provider: provider.name, action, outcome: recorded?.status ?? 'repeated' })
+    if (recorded?.status === 'ignored')
+      billingMetrics.countIgnored({ provider: provider.name, type: countedType(provider.name, received.type) })
     const customer = provider.parseCustomer({ headers, body: bytes })
     if (customer && parsed.meaning === 'event') await recordCustomers(sql, provider.name, [customer])
     for (const userId of recorded?.accounts ?? []) deliveries.signal(() => subscriptions.wake(userId))

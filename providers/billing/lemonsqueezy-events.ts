@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { ProviderAction, RefundAmount } from '../../domain/billing-event.ts'
 import type { SubscriptionKind } from '../../domain/plans.ts'
 import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
+import { ignoredTypes } from './event-types.ts'
 import {
   eventFieldsFrom,
   kindFromVariant,
@@ -30,10 +31,10 @@ const subscriptionEvents: Readonly<Record<string, ProviderAction | null>> = {
   subscription_updated: null,
   subscription_resumed: null,
   subscription_unpaused: null,
+  subscription_paused: null,
   subscription_plan_changed: null,
   subscription_cancelled: 'cancelled',
   subscription_expired: 'downgrade',
-  subscription_paused: 'downgrade',
 }
 
 /** Event types that contain an invoice of a subscription. */
@@ -43,14 +44,6 @@ const paymentEvents: Readonly<Record<string, ProviderAction>> = {
   subscription_payment_failed: 'payment_failed',
   subscription_payment_refunded: 'refund',
 }
-
-const ignoredEvents = [
-  'order_created',
-  'license_key_created',
-  'license_key_updated',
-  'affiliate_activated',
-  'customer_updated',
-]
 
 /** The kind of a subscription; undefined for other products of the store. */
 type FoundKind = SubscriptionKind | undefined
@@ -103,7 +96,7 @@ async function readEvent(type: string, data: unknown, userRef: string | null, de
   if (Object.hasOwn(subscriptionEvents, type)) return readSubscription(type, data, userRef, deps)
   if (Object.hasOwn(paymentEvents, type)) return readPayment(type, data, deps)
   if (type === 'order_refunded') return readOrder(data, deps)
-  return ignoredEvents.includes(type) ? 'ignored' : { problem: 'meta.event_name: unknown event type' }
+  return ignoredTypes.lemonsqueezy.includes(type) ? 'ignored' : { problem: 'meta.event_name: unknown event type' }
 }
 
 function readSubscription(type: string, data: unknown, userRef: string | null, deps: Deps): Reading {

@@ -14,6 +14,7 @@ const actionByStatus = {
   unpaid: 'payment_failed',
   cancelled: 'cancelled',
   expired: 'downgrade',
+  // Unless the pause keeps the service.
   paused: 'downgrade',
 } as const satisfies Readonly<Record<string, ProviderAction>>
 
@@ -23,6 +24,8 @@ export const LemonSqueezySubscription = z.object({
     variant_id: id,
     customer_id: id.nullish(),
     status: z.enum(Object.keys(actionByStatus) as [keyof typeof actionByStatus]),
+    /** `void`: the service stops with the payments. `free`: it goes on. */
+    pause: z.object({ mode: z.string().nullish() }).nullish(),
     first_subscription_item: z.object({ quantity: z.int() }).nullish(),
     renews_at: rfc3339Time.nullish(),
     ends_at: rfc3339Time.nullish(),
@@ -89,7 +92,7 @@ export const kindFromVariant = (variantId: string, variants: LemonSqueezyVariant
 
 type SubscriptionFields = Pick<
   BillingEvent,
-  'action' | 'subscriptionId' | 'kind' | 'at' | 'quantity' | 'periodStart' | 'periodEnd'
+  'action' | 'subscriptionId' | 'kind' | 'at' | 'quantity' | 'collection' | 'periodStart' | 'periodEnd'
 >
 
 /** The event that leads to the subscription's state at its last change. @param namedAction overrides the action by its status. */
@@ -98,13 +101,15 @@ export function eventFieldsFrom(
   kind: SubscriptionKind,
   namedAction?: ProviderAction,
 ): SubscriptionFields {
-  const { status, renews_at, ends_at, created_at, updated_at: at, first_subscription_item: item } = attributes
-  const action = namedAction ?? actionByStatus[status]
+  const { status, pause, renews_at, ends_at, created_at, updated_at: at, first_subscription_item: item } = attributes
+  const isFree = status === 'paused' && pause?.mode === 'free'
+  const action = namedAction ?? (isFree ? 'activate' : actionByStatus[status])
   const quantity = kind === 'plan' ? null : item ? clampAddons(item.quantity) : action === 'activate' ? 1 : null
   // If the subscription is past due, `renews_at` is the time of the next attempt to collect the payment.
   const periodEnd = (action === 'cancelled' ? ends_at : action === 'activate' ? renews_at : null) ?? null
   const periodStart = periodEnd === null ? null : inferPeriodStart(periodEnd, created_at, at)
-  return { subscriptionId, kind, action, at, quantity, periodStart, periodEnd }
+  const collection = isFree ? 'paused' : 'running'
+  return { subscriptionId, kind, action, at, quantity, collection, periodStart, periodEnd }
 }
 
 /**

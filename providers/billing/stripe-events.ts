@@ -21,6 +21,7 @@ import {
   StripeDispute,
   StripeInvoice,
   type StripePrices,
+  StripeRefund,
   StripeSubscription,
   stripeActionFrom,
   stripeEventFieldsFrom,
@@ -112,7 +113,12 @@ function readEvent(type: string, object: unknown, deps: Deps): Reading | Promise
     case 'charge.dispute.funds_withdrawn':
       return readDispute(object, deps)
     case 'charge.dispute.closed':
-      return readClosedDispute(object, deps)
+    case 'charge.dispute.funds_reinstated':
+      return readReturnedMoney(StripeDispute, ['won'], object, deps)
+    case 'charge.refund.updated':
+    case 'refund.updated':
+    case 'refund.failed':
+      return readReturnedMoney(StripeRefund, ['failed', 'canceled'], object, deps)
     default:
       // Stripe has hundreds of event types, and a webhook endpoint may receive all of them.
       return 'ignored'
@@ -171,10 +177,13 @@ async function findInvoicedSubscription(
   const { subscription: subscriptionId, metadata } = details
   const userRef = userRefFrom(metadata)
   const invoicedKind = kindFromPrices(invoice.lines.data.map(priceOf), metadata, prices)
-  if (invoicedKind && userRef !== null) return { subscriptionId, kind: invoicedKind, userRef }
+  if (invoicedKind === 'plan' && userRef !== null) return { subscriptionId, kind: invoicedKind, userRef }
   // If `userRef` is null here, the subscription's own events name the account.
   const storedKind = await findKind(subscriptionId)
-  if (storedKind) return { subscriptionId, kind: invoicedKind ?? storedKind, userRef }
+  // An invoice for add-ons alone may be of a subscription that contains them beside the plan.
+  if (storedKind)
+    return { subscriptionId, kind: storedKind === 'plan' ? 'plan' : (invoicedKind ?? storedKind), userRef }
+  if (invoicedKind && userRef !== null) return { subscriptionId, kind: invoicedKind, userRef }
   if (!lookups) return 'unresolved'
   const subscription = await lookups.findSubscription(subscriptionId)
   const kind = invoicedKind ?? kindFromSubscription(subscription, prices)
@@ -213,6 +222,19 @@ async function readDispute(object: unknown, deps: Deps): Promise<Reading> {
   return readRefund(dispute.payment_intent, 'full', deps)
 }
 
+/** A refund that failed and a dispute that was won undo what they did before. */
+async function readReturnedMoney(
+  shape: typeof StripeDispute | typeof StripeRefund,
+  statuses: readonly string[],
+  object: unknown,
+  deps: Deps,
+): Promise<Reading> {
+  const { data: returned, error } = shape.safeParse(object)
+  if (error) return { problem: `data.object.${describeIssue(error)}` }
+  if (!returned.status || !statuses.includes(returned.status)) return 'ignored'
+  return readRefund(returned.payment_intent, 'none', deps)
+}
+
 async function readRefund(
   paymentIntentId: string | null | undefined,
   amount: RefundAmount,
@@ -226,24 +248,4 @@ async function readRefund(
   const { userRef, ...subscription } = owner
   const invoiceReason = parseInvoiceReason(invoice.billing_reason)
   return { fields: { ...subscription, action: 'refund', invoiceId: invoice.id, invoiceReason, amount }, userRef }
-}
-
-/**
- * A won dispute returns the money. The event has no invoice id, because the refund of the dispute ends that invoice permanently. It
- * applies only while the subscription is active: the bank may decide long after the subscription's end.
- */
-async function readClosedDispute(object: unknown, deps: Deps): Promise<Reading> {
-  const { data: dispute, error } = StripeDispute.safeParse(object)
-  if (error) return { problem: `data.object.${describeIssue(error)}` }
-  if (dispute.status !== 'won' || !dispute.payment_intent) return 'ignored'
-  const { lookups } = deps
-  if (!lookups) return { unresolved: { action: 'payment_recovery', subscriptionId: null, userRef: null } }
-  const invoice = await lookups.findInvoice(dispute.payment_intent)
-  const owner = invoice && (await findInvoicedSubscription(invoice, deps))
-  if (!owner || owner === 'unresolved') return 'ignored'
-  const { userRef, ...subscription } = owner
-  const { status } = await lookups.findSubscription(subscription.subscriptionId)
-  if (status !== 'active' && status !== 'trialing') return 'ignored'
-  const invoiceReason = parseInvoiceReason(invoice.billing_reason)
-  return { fields: { ...subscription, action: 'payment_recovery', invoiceReason }, userRef }
 }

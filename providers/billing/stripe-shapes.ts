@@ -21,6 +21,8 @@ export const StripeSubscription = z.object({
   cancel_at: unixTime.nullish(),
   cancel_at_period_end: z.boolean().nullish(),
   canceled_at: unixTime.nullish(),
+  /** Present while Stripe does not collect payments. The customer keeps the service, whatever happens to the invoices. */
+  pause_collection: z.object({}).nullish(),
   customer: reference.nullish(),
   latest_invoice: reference.nullish(),
   items: z.object({
@@ -81,6 +83,7 @@ export const StripeInvoice = z.object({
 })
 
 export const StripeCharge = z.object({ payment_intent: reference.nullish(), refunded: z.boolean() })
+export const StripeRefund = z.object({ payment_intent: reference.nullish(), status: z.string().nullish() })
 export const StripeDispute = z.object({ payment_intent: reference.nullish(), status: z.string() })
 
 export interface StripePrices {
@@ -110,7 +113,8 @@ export function stripeActionFrom({
   status,
   cancel_at,
   cancel_at_period_end,
-}: Pick<z.infer<typeof StripeSubscription>, 'status' | 'cancel_at' | 'cancel_at_period_end'>):
+  pause_collection,
+}: Pick<z.infer<typeof StripeSubscription>, 'status' | 'cancel_at' | 'cancel_at_period_end' | 'pause_collection'>):
   | ProviderAction
   | 'ignored'
   | undefined {
@@ -125,7 +129,8 @@ export function stripeActionFrom({
     case 'past_due':
     case 'unpaid':
       // Invoice events report a failed payment too; only the subscription reports a cancellation.
-      return isCancelled ? 'cancelled' : 'payment_failed'
+      if (isCancelled) return 'cancelled'
+      return pause_collection ? 'activate' : 'payment_failed'
     case 'active':
     case 'trialing':
       return isCancelled ? 'cancelled' : 'activate'
@@ -134,22 +139,34 @@ export function stripeActionFrom({
   }
 }
 
-type SubscriptionFields = Pick<BillingEvent, 'action' | 'quantity' | 'invoiceId' | 'periodStart' | 'periodEnd'>
+type SubscriptionFields = Pick<
+  BillingEvent,
+  'action' | 'quantity' | 'addons' | 'invoiceId' | 'collection' | 'periodStart' | 'periodEnd'
+>
 
-/** The event that leads to the subscription's state. Our checkout creates one item per subscription; other items are ignored. */
+/**
+ * The event that leads to the subscription's state. Our checkout creates one item per subscription, but others may add items: the
+ * add-ons of all items count, also beside the plan. Items at other prices are for other products.
+ */
 export function stripeEventFieldsFrom(
-  { items, cancel_at, latest_invoice: invoice }: Omit<z.infer<typeof StripeSubscription>, 'status'>,
+  subscription: Omit<z.infer<typeof StripeSubscription>, 'status'>,
   kind: SubscriptionKind,
   action: ProviderAction,
   { planPriceId, addonPriceId }: StripePrices,
 ): SubscriptionFields {
+  const { items, cancel_at, pause_collection, latest_invoice: invoice } = subscription
   const priceId = kind === 'plan' ? planPriceId : addonPriceId
   const item = items.data.find(({ price }) => price.id === priceId) ?? items.data[0]
-  const quantity = kind === 'addon' && action !== 'downgrade' ? clampAddons(item?.quantity ?? 1) : null
+  const addonItems = items.data.filter(({ price }) => price.id === addonPriceId)
+  const counted = kind === 'addon' && addonItems.length === 0 ? items.data.slice(0, 1) : addonItems
+  const addons = clampAddons(counted.reduce((sum, { quantity }) => sum + (quantity ?? 1), 0))
+  const isStated = action !== 'downgrade'
   const hasPeriod = action === 'activate' || action === 'cancelled'
   return {
     action,
-    quantity,
+    quantity: kind === 'addon' && isStated ? addons : null,
+    ...(kind === 'plan' && isStated && addons > 0 && { addons }),
+    collection: pause_collection ? 'paused' : 'running',
     invoiceId: action === 'activate' ? (invoice ?? null) : null,
     periodStart: hasPeriod ? (item?.current_period_start ?? null) : null,
     periodEnd: hasPeriod ? ((action === 'cancelled' ? cancel_at : null) ?? item?.current_period_end ?? null) : null,

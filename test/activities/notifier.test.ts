@@ -244,6 +244,7 @@ describe('a subscription', () => {
     subscriptionId: 's',
     kind: 'plan',
     quantity: 1,
+    addons: 0,
     periodStart: null,
     periodEnd: null,
   }

@@ -141,7 +141,15 @@ describe('an entitlement', () => {
   test('stores each subscription with millisecond precision, and thousands of them in one statement', async () => {
     const { userId } = await given.user()
     const [periodStart, periodEnd] = [Date.UTC(2026, 0, 1) + 123, Date.UTC(9999, 0, 1) - 1]
-    const one = { provider: 'sandbox', kind: 'addon', status: 'active', quantity: 3, periodStart, periodEnd } as const
+    const one = {
+      provider: 'sandbox',
+      kind: 'addon',
+      status: 'active',
+      quantity: 3,
+      addons: 0,
+      periodStart,
+      periodEnd,
+    } as const
     const many = Array.from({ length: 10_000 }, (_, index) => ({ ...one, subscriptionId: `sub_${index}'"\\` }))
     const write = async (subscriptions: AccountEntitlement['subscriptions']) => {
       const version = (await entitlementVersion(sql, userId)) ?? -1
@@ -158,10 +166,18 @@ describe('an entitlement', () => {
     expect(await write(many)).toMatchObject({ type: 'written' })
     // cmin counts the statements of the transaction that wrote a row.
     expect(await sql`select distinct cmin from subscriptions where user_id = ${userId}`).toHaveLength(1)
-    const ended = { ...one, kind: 'plan', subscriptionId: 'sub_1', status: 'ended', periodStart: null, periodEnd: null }
+    const ended = {
+      ...one,
+      kind: 'plan',
+      subscriptionId: 'sub_1',
+      status: 'ended',
+      addons: 2,
+      periodStart: null,
+      periodEnd: null,
+    }
     expect(await write([...many, { ...ended, kind: 'plan', status: 'ended' }])).toMatchObject({ type: 'written' })
     const rows = await sql`
-      select subscription_id as "subscriptionId", kind, provider, status, quantity, period_start as "periodStart",
+      select subscription_id as "subscriptionId", kind, provider, status, quantity, addons, period_start as "periodStart",
         period_end as "periodEnd"
       from subscriptions where user_id = ${userId} order by kind desc, length(subscription_id), subscription_id`
     const dated = { ...one, periodStart: new Date(periodStart), periodEnd: new Date(periodEnd) }

@@ -19,8 +19,10 @@ const anyEvent: fc.Arbitrary<BillingEvent> = fc.record({
   at: anyTime,
   quantity: fc.option(fc.constantFrom(-1, 0, 1, 2, 5)),
   invoiceId: fc.constantFrom(null, 'i', 'j'),
-  amount: fc.constantFrom('full', 'partial', null),
+  amount: fc.constantFrom('full', 'partial', 'none', null),
   invoiceReason: fc.constantFrom('period', 'other', null),
+  addons: fc.constantFrom(null, -1, 2, 5),
+  collection: fc.constantFrom(null, 'running', 'paused'),
   periodStart: anyTimeOrNull,
   periodEnd: anyTimeOrNull,
 })
@@ -136,11 +138,19 @@ describe('without new events the entitlement', () => {
 })
 
 describe('compared with rules that look at all events at once', () => {
-  /** Without refunds, for which there are examples. */
+  /** Without refunds and paused collections, for which there are examples. */
   const anyHistory = fc.array(
     anyEvent
       .filter(({ action }) => !['refund', 'grant', 'withdraw'].includes(action))
-      .map((event): BillingEvent => ({ ...event, provider: 'sandbox', subscriptionId: 'a', kind: 'plan' })),
+      .map(
+        (event): BillingEvent => ({
+          ...event,
+          provider: 'sandbox',
+          subscriptionId: 'a',
+          kind: 'plan',
+          collection: null,
+        }),
+      ),
     { maxLength: 8 },
   )
   const latest = (times: readonly Millis[]) => Math.max(Number.NEGATIVE_INFINITY, ...times)

@@ -4,7 +4,10 @@ import {
   begin,
   day,
   entitlement,
+  failed,
+  failedAt,
   firstMonth,
+  hour,
   monthLater,
   planAt,
   planEvent,
@@ -14,6 +17,8 @@ import {
 
 const refund = (at: number, invoiceId: string | null, periodEnd: number | null = null) =>
   planEvent('refund', at, { invoiceId, periodEnd })
+/** What was refunded of the invoice came back. */
+const returned = (at: number, invoiceId: string | null) => planEvent('refund', at, { invoiceId, amount: 'none' })
 const paid = (at: number, invoiceId: string | null) => planEvent('payment_recovery', at, { invoiceId })
 
 describe('a full refund', () => {
@@ -67,6 +72,25 @@ describe('a full refund', () => {
     const months = [firstMonth, secondMonth, paid(monthLater + day, 'i1')]
     expect(planAt(monthLater + 2 * day, ...months)).toBe('paid active 0')
     expect(planAt(monthLater + 2 * day, ...months, refund(monthLater + 2 * day, 'i2'))).toBe('free none 0')
+  })
+
+  test('is undone when its money came back, and then only by a refund of the same invoice', () => {
+    const disputed = [firstMonth, paid(begin, 'i1'), refund(begin + day, 'i1')]
+    const back = (invoiceId: string | null, at = begin + 2 * day) => returned(at, invoiceId)
+    expect(planAt(begin + 3 * day, ...disputed, back('i1'))).toBe('paid active 0')
+    expect(planAt(begin + 3 * day, ...disputed, back('i1', begin + day))).toBe('paid active 0')
+    for (const other of ['i2', null]) expect(planAt(begin + 3 * day, ...disputed, back(other))).toBe('free none 0')
+    expect(planAt(begin + 4 * day, ...disputed, back('i1'), refund(begin + 3 * day, 'i1'))).toBe('free none 0')
+    const cancelled = planEvent('downgrade', begin + 2 * day)
+    expect(planAt(begin + 4 * day, ...disputed, cancelled, back('i1', begin + 3 * day))).toBe('free none 0')
+  })
+
+  test('that is undone leaves another refund of the period and what is unpaid', () => {
+    const both = [firstMonth, refund(begin + day, null), refund(begin + 2 * day, 'i1')]
+    expect(planAt(begin + 4 * day, ...both, returned(begin + 3 * day, 'i1'))).toBe('free none 0')
+    const unpaid = [firstMonth, failed, refund(failedAt + 1, 'i1'), returned(failedAt + 2, 'i1')]
+    expect(planAt(failedAt + 3, ...unpaid)).toBe('paid past_due 0')
+    expect(planAt(failedAt + 48 * hour, ...unpaid)).toBe('free none 0')
   })
 
   test('of one of two payments for the same period counts if it is of the later one', () => {

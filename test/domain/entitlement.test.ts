@@ -46,6 +46,7 @@ describe('each of the seven actions by itself', () => {
           kind: 'plan',
           status: 'active',
           quantity: 1,
+          addons: 0,
           periodStart: begin,
           periodEnd: monthLater,
         },

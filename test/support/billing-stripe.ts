@@ -114,6 +114,16 @@ export const stripeDispute = (attributes: Attributes = {}) => ({
   ...attributes,
 })
 
+export const stripeRefund = (attributes: Attributes = {}) => ({
+  id: 're_1',
+  object: 'refund',
+  amount: 999,
+  charge: 'ch_1',
+  payment_intent: 'pi_1',
+  status: 'succeeded',
+  ...attributes,
+})
+
 /** `created` of the events, in seconds. */
 export const createdSeconds = 1_772_400_000
 

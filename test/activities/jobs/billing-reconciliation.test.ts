@@ -47,8 +47,9 @@ const run = (list: readonly ListedSubscription[], more: { dryRun?: boolean } = {
   reconcile({ sql, log, provider: { name: 'stripe', list: async () => [...list] }, ...more })
 
 interface Row {
-  readonly status: string
+  readonly status?: string
   readonly quantity?: number
+  readonly addons?: number
   readonly periodEnd?: number | null
 }
 
@@ -56,11 +57,11 @@ interface Row {
 async function storeSubscription(
   userId: string,
   { event }: ListedSubscription,
-  { status, quantity = 1, periodEnd = end }: Row,
+  { status = 'active', quantity = 1, addons = 0, periodEnd = end }: Row,
 ) {
   await sql`
-    insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, period_end)
-    values ('stripe', ${event.subscriptionId}, ${event.kind}, ${userId}, ${status}, ${quantity},
+    insert into subscriptions (provider, subscription_id, kind, user_id, status, quantity, addons, period_end)
+    values ('stripe', ${event.subscriptionId}, ${event.kind}, ${userId}, ${status}, ${quantity}, ${addons},
       ${periodEnd === null ? null : new Date(periodEnd)})`
 }
 
@@ -124,6 +125,7 @@ test.each([
   ['active, without a listed period', { periodEnd: null }, { status: 'active' }],
   ['add-ons', { kind: 'addon', quantity: 2 }, { status: 'active', quantity: 2 }],
   ['add-ons without a listed number', { kind: 'addon', quantity: null }, { status: 'active', quantity: 2 }],
+  ['a plan with add-ons', { addons: 2 }, { addons: 2 }],
   ['cancelled', { action: 'cancelled' }, { status: 'cancelled' }],
   ['cancelled and ended', { action: 'cancelled', periodEnd: start + 1 }, { status: 'ended' }],
   ['past due', { action: 'payment_failed', periodEnd: null }, { status: 'past_due' }],
@@ -145,6 +147,8 @@ test.each([
     { status: 'active' },
     'active × 1 until 2126-04-01T10:00:00.000Z',
   ],
+  ['add-ons beside the plan', { addons: 2 }, {}, 'active × 1 until 2126-04-01T10:00:00.000Z'],
+  ['no more add-ons beside the plan', {}, { addons: 1 }, 'active × 1 with 1 add-ons until 2126-04-01T10:00:00.000Z'],
   ['another period', {}, { status: 'active', periodEnd: end - 1 }, 'active × 1 until 2126-04-01T09:59:59.999Z'],
   ['an unknown period', {}, { status: 'active', periodEnd: null }, 'active × 1'],
   ['a lost cancellation', { action: 'cancelled' }, { status: 'active' }, 'active × 1 until 2126-04-01T10:00:00.000Z'],

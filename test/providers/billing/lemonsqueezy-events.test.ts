@@ -24,6 +24,7 @@ const updatedAt = Date.parse('2026-03-01T10:00:05Z')
 const period = { periodStart: Date.parse('2026-03-01T10:00:00Z'), periodEnd: Date.parse('2026-04-01T10:00:00Z') }
 const noPeriod = { periodStart: null, periodEnd: null }
 const ended = { ends_at: '2026-04-01T10:00:00.000000Z' }
+const paused = (mode: string) => ({ pause: { mode, resumes_at: '2026-05-01T10:00:00.000000Z' } })
 
 test.each([
   ['subscription_created', 'on_trial', {}, { action: 'activate', ...period }],
@@ -34,12 +35,16 @@ test.each([
   ['subscription_updated', 'cancelled', ended, { action: 'cancelled', ...period }],
   ['subscription_updated', 'expired', ended, { action: 'downgrade', ...noPeriod }],
   ['subscription_updated', 'paused', {}, { action: 'downgrade', ...noPeriod }],
+  ['subscription_updated', 'paused', paused('free'), { action: 'activate', collection: 'paused', ...period }],
   ['subscription_resumed', 'active', {}, { action: 'activate', ...period }],
   ['subscription_unpaused', 'active', {}, { action: 'activate', ...period }],
   ['subscription_plan_changed', 'active', {}, { action: 'activate', ...period }],
   ['subscription_cancelled', 'cancelled', ended, { action: 'cancelled', ...period }],
   ['subscription_expired', 'expired', ended, { action: 'downgrade', ...noPeriod }],
   ['subscription_paused', 'paused', {}, { action: 'downgrade', ...noPeriod }],
+  ['subscription_paused', 'paused', paused('void'), { action: 'downgrade', ...noPeriod }],
+  ['subscription_paused', 'paused', paused('free'), { action: 'activate', collection: 'paused', ...period }],
+  ['subscription_unpaused', 'active', paused('free'), { action: 'activate', ...period }],
 ])('%s with status %s is normalised', async (name, status, attributes, expected) => {
   const delivery = lemonSqueezyDelivery(name, lemonSqueezySubscription('7', { status, ...attributes }), 'user-1')
   const key = createHash('sha256').update(delivery.body).digest('hex')
@@ -48,7 +53,7 @@ test.each([
     key,
     type: name,
     meaning: 'event',
-    event: { key, quantity: null, invoiceId: null, ...common, ...expected },
+    event: { key, quantity: null, invoiceId: null, collection: 'running', ...common, ...expected },
     userRef: 'user-1',
   })
 })
@@ -58,6 +63,7 @@ test.each([
   ['past_due', { action: 'payment_failed', quantity: 2 }],
   ['cancelled', { action: 'cancelled', quantity: 2 }],
   ['expired', { action: 'downgrade' }],
+  ['paused', { action: 'downgrade' }],
 ])('add-ons with status %s have a quantity', async (status, expected) => {
   const attributes = { variant_id: 1002, status, ...ended, first_subscription_item: { quantity: 2 } }
   const parsed = await parse(

@@ -11,6 +11,7 @@ import {
   stripeDelivery,
   stripeDispute,
   stripeInvoice,
+  stripeRefund,
   stripeSubscription,
 } from '../../support/billing-stripe.ts'
 
@@ -52,6 +53,8 @@ const emptyEvent = {
 }
 const cancelAt = marchPeriod.end - 86_400
 const cancelled = { action: 'cancelled', ...period }
+const isPaused = { pause_collection: { behavior: 'void', resumes_at: null } }
+const paused = { collection: 'paused' }
 
 test.each([
   ['created', { status: 'active' }, { action: 'activate', invoiceId: 'in_1', ...period }],
@@ -59,6 +62,10 @@ test.each([
   ['updated', { status: 'active' }, { action: 'activate', invoiceId: 'in_1', ...period }],
   ['updated', { status: 'past_due' }, { action: 'payment_failed' }],
   ['updated', { status: 'unpaid' }, { action: 'payment_failed' }],
+  ['updated', { status: 'active', ...isPaused }, { action: 'activate', invoiceId: 'in_1', ...paused, ...period }],
+  ['updated', { status: 'past_due', ...isPaused }, { action: 'activate', invoiceId: 'in_1', ...paused, ...period }],
+  ['updated', { status: 'unpaid', ...isPaused }, { action: 'activate', invoiceId: 'in_1', ...paused, ...period }],
+  ['updated', { status: 'canceled', ...isPaused }, { action: 'downgrade', ...paused }],
   ['updated', { status: 'active', cancel_at_period_end: true }, cancelled],
   ['updated', { status: 'past_due', cancel_at_period_end: true }, cancelled],
   ['updated', { status: 'active', cancel_at: cancelAt }, { ...cancelled, periodEnd: cancelAt * 1000 }],
@@ -75,7 +82,7 @@ test.each([
     key: 'evt_1',
     type,
     meaning: 'event',
-    event: { ...emptyEvent, ...expected },
+    event: { ...emptyEvent, collection: 'running', ...expected },
     userRef: 'user-1',
   })
 })
@@ -102,6 +109,38 @@ test('only the item with a configured price is read', async () => {
     stripeDelivery('customer.subscription.updated', stripeSubscription('sub_1', { items: { data: [other, ours] } })),
   )
   expect(parsed).toMatchObject({ event: { kind: 'addon', quantity: 2, ...period } })
+})
+
+/** Items at these prices, each with its quantity. */
+const itemsOf = (...quantities: readonly (readonly [price: string, quantity: number])[]) => {
+  const [item] = stripeSubscription('sub_1').items.data
+  return { items: { data: quantities.map(([id, quantity]) => ({ ...item, price: { id }, quantity })) } }
+}
+
+test.each([
+  ['the plan', itemsOf(['price_plan', 1]), { kind: 'plan', quantity: null }, undefined],
+  ['add-ons beside the plan', itemsOf(['price_addon', 2], ['price_plan', 1]), { kind: 'plan', quantity: null }, 2],
+  ['add-ons in two items', itemsOf(['price_plan', 1], ['price_addon', 1], ['price_addon', 1]), { kind: 'plan' }, 2],
+  ['more add-ons than there are', itemsOf(['price_plan', 1], ['price_addon', 7]), { kind: 'plan' }, 3],
+  [
+    'add-ons alone, in two items',
+    itemsOf(['price_addon', 1], ['price_addon', 2]),
+    { kind: 'addon', quantity: 3 },
+    undefined,
+  ],
+  ['another product beside the plan', itemsOf(['price_plan', 1], ['other', 5]), { kind: 'plan' }, undefined],
+])('all items of a subscription count: %s', async (_what, items, expected, addons) => {
+  const parsed = await parse(stripeDelivery('customer.subscription.updated', stripeSubscription('sub_1', items)))
+  expect(parsed).toMatchObject({ event: expected })
+  expect(parsed.meaning === 'event' && parsed.event.addons).toBe(addons)
+})
+
+test('an invoice for the add-ons of a subscription that is stored as a plan is for that subscription', async () => {
+  const invoice = stripeInvoice('in_1', { billing_reason: 'subscription_update' }, { price: 'price_addon' })
+  const known = { ...stripeConfig, lookups: null, findKind: async () => 'plan' as const }
+  expect(await parseStripeEvent(stripeDelivery('invoice.paid', invoice), known)).toMatchObject({
+    event: { kind: 'plan', action: 'payment_recovery', invoiceReason: 'other' },
+  })
 })
 
 test('the quantity of add-ons is limited to three', async () => {
@@ -224,6 +263,11 @@ test.each([
   ['charge.dispute.created', stripeDispute({ status: 'warning_needs_response' })],
   ['charge.dispute.closed', stripeDispute({ status: 'lost' })],
   ['charge.dispute.closed', stripeDispute({ status: 'warning_closed' })],
+  ['charge.dispute.funds_reinstated', stripeDispute({ status: 'under_review' })],
+  ['refund.updated', stripeRefund({ status: 'succeeded' })],
+  ['charge.refund.updated', stripeRefund({ status: null })],
+  ['refund.failed', stripeRefund({ status: 'failed', payment_intent: null })],
+  ['invoice.voided', invoice],
   ['charge.succeeded', stripeCharge()],
   ['invoice.created', invoice],
   ['customer.subscription.trial_will_end', stripeSubscription('sub_1')],
@@ -238,14 +282,18 @@ test('a charge without an invoice is ignored', async () => {
   })
 })
 
-test('a won dispute is a recovered payment if the subscription is active, and ignored if it has ended', async () => {
-  const won = stripeDelivery('charge.dispute.closed', stripeDispute({ status: 'won' }))
-  const subscription = stripeSubscription('sub_1')
-  expect(await parse(won, { invoice, subscription })).toMatchObject({
-    event: { ...emptyEvent, action: 'payment_recovery', invoiceId: null },
+test.each([
+  ['charge.dispute.closed', stripeDispute({ status: 'won' })],
+  ['charge.dispute.funds_reinstated', stripeDispute({ status: 'won' })],
+  ['refund.failed', stripeRefund({ status: 'failed' })],
+  ['refund.updated', stripeRefund({ status: 'failed' })],
+  ['refund.updated', stripeRefund({ status: 'canceled' })],
+  ['charge.refund.updated', stripeRefund({ status: 'failed' })],
+])('%s of %j undoes the refund of its invoice', async (type, object) => {
+  expect(await parse(stripeDelivery(type, object), { invoice })).toMatchObject({
+    userRef: 'user-1',
+    event: { ...refund, amount: 'none' },
   })
-  const over = stripeSubscription('sub_1', { status: 'canceled' })
-  expect(await parse(won, { invoice, subscription: over })).toMatchObject({ meaning: 'ignored' })
 })
 
 test('where test mode is not accepted its events are unusable, and ignored ones stay ignored', async () => {
@@ -269,6 +317,7 @@ test('an event that needs a failing request is rejected', async () => {
   for (const delivery of [
     stripeDelivery('charge.refunded', stripeCharge()),
     stripeDelivery('charge.dispute.closed', stripeDispute({ status: 'won' })),
+    stripeDelivery('refund.failed', stripeRefund({ status: 'failed' })),
     stripeDelivery('invoice.paid', stripeInvoice('in_1', {}, { metadata: {} })),
   ])
     await expect(parse(delivery)).rejects.toThrow(BillingProviderError)
@@ -299,6 +348,7 @@ test.each([
   ['a NUL in an id', stripeDelivery('customer.subscription.updated', stripeSubscription('a\0b'))],
   ['an invoice of an older API version', stripeDelivery('invoice.paid', stripeInvoice('in_1', { parent: undefined }))],
   ['a charge of null', stripeDelivery('charge.refunded', null)],
+  ['a refund of null', stripeDelivery('refund.failed', null)],
   ['a dispute without status', stripeDelivery('charge.dispute.created', stripeDispute({ status: 1 }))],
   ['invalid JSON', signStripePayload('{"id":')],
   ['null', signStripePayload('null')],

@@ -185,7 +185,7 @@ test.each([
   [
     'charge.dispute.closed',
     stripeDispute({ status: 'won' }),
-    { action: 'payment_recovery', subscriptionId: null, userRef: null },
+    { action: 'refund', subscriptionId: null, userRef: null },
   ],
   [
     'invoice.paid',

@@ -18,6 +18,7 @@ import {
   stripeDelivery,
   stripeDispute,
   stripeInvoice,
+  stripeRefund,
   stripeSubscription,
 } from '../../support/billing-stripe.ts'
 
@@ -125,6 +126,23 @@ describe('Lemon Squeezy', () => {
     expect(summarize(deriveEntitlement(events, at('04-02')))).toEqual(['free', 'none', 0])
   })
 
+  test('a pause that keeps the service is no end, and one that stops it is', async () => {
+    const paused = (mode: string) =>
+      subscription('subscription_paused', {
+        ...march,
+        status: 'paused',
+        pause: { mode, resumes_at: null },
+        updated_at: time('03-10', '10:00:00'),
+      })
+    const planAfter = async (mode: string, day: string, more: ReturnType<typeof subscription>[] = []) =>
+      summarize(deriveEntitlement(await Promise.all([...bought(), paused(mode), ...more]), at(day)))
+    expect(await planAfter('free', '03-20')).toEqual(['paid', 'active', 0])
+    expect(await planAfter('free', '05-20')).toEqual(['paid', 'active', 0])
+    expect(await planAfter('void', '03-20')).toEqual(['free', 'none', 0])
+    const resumed = [subscription('subscription_unpaused', { ...april, updated_at: time('04-05', '10:00:00') })]
+    for (const mode of ['free', 'void']) expect(await planAfter(mode, '04-06', resumed)).toEqual(['paid', 'active', 0])
+  })
+
   test('a cancelled subscription lasts until the end of its period', async () => {
     const ends = { status: 'cancelled', ends_at: time('04-01', '10:00:00'), updated_at: time('03-10', '10:00:00') }
     const events = await Promise.all([...bought(), subscription('subscription_cancelled', { ...march, ...ends })])
@@ -185,7 +203,17 @@ describe('Stripe', () => {
     subscription('updated', { latest_invoice: 'in_fee' }, '2026-03-05T10:00:01Z'),
   ]
   const disputed = () => [parse('charge.dispute.created', stripeDispute(), '2026-03-10T10:00:00Z')]
+  const wonInApril = () => [parse('charge.dispute.closed', stripeDispute({ status: 'won' }), '2026-04-02T10:00:00Z')]
   const won = () => [parse('charge.dispute.closed', stripeDispute({ status: 'won' }), '2026-03-20T10:00:00Z')]
+  const refundFailed = (invoice: string, date: string) => [
+    parse('refund.failed', stripeRefund({ status: 'failed' }), date, stripeInvoice(invoice)),
+  ]
+  const isPaused = { pause_collection: { behavior: 'keep_as_draft', resumes_at: null } }
+  const paused = () => [
+    subscription('updated', { ...inApril, ...isPaused, status: 'past_due' }, '2026-04-02T00:00:00Z'),
+    parse('invoice.payment_failed', secondInvoice(), '2026-04-04T11:00:00Z'),
+  ]
+  const resumed = () => [subscription('updated', { ...inApril, status: 'past_due' }, '2026-04-20T00:00:00Z')]
   const paidLate = () => [
     parse('invoice.paid', secondInvoice(), '2026-04-08T10:00:00Z'),
     subscription('updated', inApril, '2026-04-08T10:00:00Z'),
@@ -225,9 +253,73 @@ describe('Stripe', () => {
     ['disputed', [bought, disputed], '2026-03-10T10:00:01Z', 'none'],
     ['disputed, and won', [bought, disputed, won], '2026-03-20T10:00:01Z', 'active'],
     ['disputed, won, and renewed', [bought, disputed, won, renewed], '2026-04-02T00:00:00Z', 'active'],
+    ['failing, and a dispute of March won', [bought, disputed, failed, wonInApril], '2026-04-03T11:00:01Z', 'past_due'],
+    [
+      'refunded, and the refund failed',
+      [bought, () => refunded('in_1', '2026-03-02T00:00:00Z'), () => refundFailed('in_1', '2026-03-09T00:00:00Z')],
+      '2026-03-09T00:00:01Z',
+      'active',
+    ],
+    [
+      'refunded, the refund failed, and refunded again',
+      [
+        bought,
+        () => refunded('in_1', '2026-03-02T00:00:00Z'),
+        () => refundFailed('in_1', '2026-03-09T00:00:00Z'),
+        () => refunded('in_1', '2026-03-10T00:00:00Z'),
+      ],
+      '2026-03-10T00:00:01Z',
+      'none',
+    ],
+    [
+      'refunded, and a refund of another month failed',
+      [
+        bought,
+        renewed,
+        () => refunded('in_2', '2026-04-02T00:00:00Z'),
+        () => refundFailed('in_1', '2026-04-09T00:00:00Z'),
+      ],
+      '2026-04-09T00:00:01Z',
+      'none',
+    ],
+    ['failing while the collection is paused', [bought, failed, paused], '2026-04-19T00:00:00Z', 'active'],
+    ['still unpaid when it is collected again', [bought, failed, paused, resumed], '2026-04-21T23:59:59Z', 'past_due'],
+    ['unpaid for 48 hours after that', [bought, failed, paused, resumed], '2026-04-22T00:00:00Z', 'none'],
   ] as const)('%s', async (_what, parts, date, planStatus) => {
     const events = await Promise.all(parts.flatMap((part) => part()))
     expect(deriveEntitlement(events, Date.parse(date)).planStatus).toBe(planStatus)
+  })
+
+  test('add-ons beside the plan count with it, and go with their item or with the plan', async () => {
+    const [item] = stripeSubscription('sub_1').items.data
+    const withAddons = (quantity: number) => ({
+      items: { data: [item, { ...item, price: { id: 'price_addon' }, quantity }] },
+    })
+    const summaryAt = async (date: string, ...events: ReturnType<typeof subscription>[]) =>
+      summarize(deriveEntitlement(await Promise.all([...bought(), ...events]), Date.parse(date)))
+    const added = subscription('updated', withAddons(2), '2026-03-05T10:00:00Z')
+    expect(await summaryAt('2026-03-06T00:00:00Z', added)).toEqual(['paid', 'active', 2])
+    const unpaid = subscription('updated', { ...withAddons(2), status: 'past_due' }, '2026-03-07T10:00:00Z')
+    expect(await summaryAt('2026-03-08T00:00:00Z', added, unpaid)).toEqual(['paid', 'past_due', 2])
+    const removed = subscription('updated', {}, '2026-03-07T10:00:00Z')
+    expect(await summaryAt('2026-03-08T00:00:00Z', added, removed)).toEqual(['paid', 'active', 0])
+    const ended = subscription('deleted', { ...withAddons(2), status: 'canceled' }, '2026-03-07T10:00:00Z')
+    expect(await summaryAt('2026-03-08T00:00:00Z', added, ended)).toEqual(['free', 'none', 0])
+  })
+
+  test('add-ons that are active again after an unpaid change of their number stay', async () => {
+    const ofAddons = { price: 'price_addon', quantity: 2, metadata: { user_id: 'user-1', kind: 'addon' } }
+    const addons = (status: string, date: string) =>
+      parse('customer.subscription.updated', stripeSubscription('sub_1', { status }, ofAddons), date)
+    const prorated = stripeInvoice('in_2', { billing_reason: 'subscription_update' }, ofAddons)
+    const events = await Promise.all([
+      addons('active', '2026-03-01T10:00:03Z'),
+      parse('invoice.payment_failed', prorated, '2026-03-05T10:00:00Z'),
+      addons('past_due', '2026-03-05T10:00:01Z'),
+      parse('invoice.paid', prorated, '2026-03-06T10:00:00Z'),
+      addons('active', '2026-03-06T10:00:01Z'),
+    ])
+    expect(deriveEntitlement(events, Date.parse('2026-03-09T00:00:00Z')).addons).toBe(2)
   })
 
   test('the refund of a proration keeps the number of add-ons', async () => {
