@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { Database } from '../db/connection.ts'
+import { type Database, isTransactionPooled } from '../db/connection.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
 import { recordReports } from '../db/relay-health.ts'
@@ -102,6 +102,8 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   registerAssignmentMetrics(registry, services.assignments)
   life.drainFor(config.drainSeconds * 1000)
 
+  if (isTransactionPooled(sql))
+    log.warn('the pooler in front of Postgres passes no notifications on: changes reach pages and warm instances late')
   const ready = migrateWhenReachable(config.database.url, log).then(() => {
     isMigrated = true
     // From now on relays can report. Their silence before does not count.

@@ -3,6 +3,8 @@
  * patch a lost connection could end the process.
  */
 import postgres from 'postgres'
+import { parseDatabaseUrl } from '../platform/config/database-url.ts'
+import { driverTarget } from './driver-target.ts'
 
 /** A pool, or one of its transactions. */
 export type Sql = postgres.Sql | postgres.TransactionSql
@@ -43,9 +45,16 @@ export const commandLimits: QueryLimits = {
   ...{ statementMillisMax: 15_000, lockMillisMax: 10_000, idleTransactionMillisMax: 0, answerMillisMax: null },
 }
 
-/** Connects lazily, and again after a lost connection: a process survives restarts of its database. */
-export const connectPostgres = (url: string, connectionsMax: number, limits = commandLimits): Database =>
-  postgres(url, {
+/**
+ * Connects lazily, and again after a lost connection: a process survives restarts of its database. Throws for a URL that
+ * `parseDatabaseUrl` refuses, or whose certificates cannot be read.
+ */
+export const connectPostgres = (url: string, connectionsMax: number, limits = commandLimits): Database => {
+  const { target, problems } = parseDatabaseUrl(url)
+  if (!target) throw new Error(`The URL of the database ${problems.join('; ')}`)
+  const settings = settingsOf(limits)
+  return postgres({
+    ...driverTarget(target),
     max: connectionsMax,
     connect_timeout: 5,
     idle_timeout: 60,
@@ -55,13 +64,41 @@ export const connectPostgres = (url: string, connectionsMax: number, limits = co
     onnotice: () => {},
     // Columns are snake_case in SQL and camelCase in rows (docs/decisions/0023).
     transform: { column: { from: postgres.toCamel } },
-    connection: {
-      application_name: 'relay-control-plane',
-      statement_timeout: limits.statementMillisMax,
-      lock_timeout: limits.lockMillisMax,
-      idle_in_transaction_session_timeout: limits.idleTransactionMillisMax,
-    },
+    // A pooler would refuse the settings at the start of a connection. One that shares its connections keeps them for transactions
+    // of other clients, so there they are set in each transaction (docs/decisions/0064).
+    ...(target.isTransactionPooled
+      ? { begin_query: settings.map((setting) => `set local ${setting}`).join('; ') }
+      : { connect_query: settings.map((setting) => `set ${setting}`).join('; ') }),
   })
+}
+
+const settingsOf = ({
+  statementMillisMax,
+  lockMillisMax,
+  idleTransactionMillisMax,
+}: QueryLimits): readonly string[] => [
+  `statement_timeout = ${statementMillisMax}`,
+  `lock_timeout = ${lockMillisMax}`,
+  `idle_in_transaction_session_timeout = ${idleTransactionMillisMax}`,
+]
+
+/** Whether the URL of the pool leads to a pooler that gives each transaction a connection of its own choice. */
+export const isTransactionPooled = (sql: Database): boolean => Boolean(sql.options.begin_query)
+
+/**
+ * Listens on a connection of its own until the pool ends. The driver connects again after each lost connection and each failed
+ * attempt, with the pool's backoff. Rejects if the first attempt fails; later attempts follow all the same. A pooler that shares
+ * connections passes no notifications on, so there this listens to nothing.
+ * @param onListening called whenever listening begins: what was notified before it may have been missed
+ */
+export async function listen(
+  sql: Database,
+  channel: string,
+  onNotification: (payload: string) => void,
+  onListening: () => void,
+): Promise<void> {
+  if (!isTransactionPooled(sql)) await sql.listen(channel, onNotification, onListening)
+}
 
 /** The first row; undefined when there is none. */
 export const first = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
@@ -112,7 +149,17 @@ const outageCodes = new Set([
 
 /** True when Postgres is unreachable, starting, stopping, out of connections or overloaded: the same request may succeed later. */
 export const isOutage = (error: unknown): boolean =>
-  typeof error === 'object' && error !== null && 'code' in error && outageCodes.has(String(error.code))
+  typeof error === 'object' &&
+  error !== null &&
+  'code' in error &&
+  (outageCodes.has(String(error.code)) || isPoolerOutage(error))
+
+/** PgBouncer has one code for all its errors. These last until somebody changes its configuration or the URL. */
+const lastingPoolerErrors =
+  /startup parameter|pooling mode|no such (database|user)|not allowed|authentication failed|auth failed|SSL required|prepared statement/i
+
+const isPoolerOutage = (error: { readonly code?: unknown; readonly message?: unknown }): boolean =>
+  error.code === '08P01' && !lastingPoolerErrors.test(String(error.message))
 
 /** True when Postgres refused a statement before it executed it, since the schema changed. The pool prepares it again at its next use. */
 export const isStatementOutdated = (error: unknown): boolean =>

@@ -3,10 +3,13 @@ import { readDatabaseUrl } from '../platform/config/config.ts'
 import { ConfigError } from '../platform/config/environment.ts'
 import { connectPostgres, type Database } from './connection.ts'
 import { migrate } from './migrations.ts'
+import { refuseUndeclaredPooling } from './pooling.ts'
 
 let sql: Database | undefined
 try {
-  sql = connectPostgres(readDatabaseUrl(), 1)
+  const url = readDatabaseUrl()
+  sql = connectPostgres(url, 1)
+  await refuseUndeclaredPooling(url)
   const applied = await migrate(sql, {
     onWait: ({ migration, pauseMillis }) =>
       process.stdout.write(

@@ -7,6 +7,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../platform/log.ts'
 import { connectPostgres, type Database, isOutage, type Sql } from './connection.ts'
+import { refuseUndeclaredPooling } from './pooling.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
 /** Key of the advisory lock that lets one process migrate at a time. */
@@ -48,52 +49,70 @@ export interface MigrationReports {
 }
 
 /**
- * Applies the pending migrations and returns their names. Several processes may call it at the same time. Throws when an applied
- * file has changed, or when the database has a migration that this version lacks and that is not marked as compatible. One that
+ * Applies the pending migrations and returns their names. Of several processes that call it at the same time, each migration is
+ * applied by one. Throws when an applied file has changed, or when the database has a migration that this version lacks and that is
+ * not marked as compatible. One that
  * cannot lock its tables within two seconds, or ends in a deadlock, is tried again after a pause that grows.
  */
 export async function migrate(sql: Database, reports: MigrationReports = {}): Promise<string[]> {
   const migrations = await readMigrations()
-  const connection = await sql.reserve()
-  try {
-    await connection`set lock_timeout = 0`
-    await connection`set statement_timeout = 0`
-    await connection`select pg_advisory_lock(${migrationLock})`
-    await connection`create table if not exists schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now())`
-    const applied = await selectApplied(connection)
-    const { pending, newer, refused, changed } = compare(migrations, applied)
-    refuseDifferences(refused, changed)
-    if (newer.length > 0) reports.onNewer?.(newer)
-    await connection.unsafe(`set lock_timeout = ${lockMillisMax}`)
-    for (const one of migrations.filter(({ name }) => pending.includes(name)))
-      await applyWithPauses(connection, one, reports)
-    return [...pending]
-  } finally {
-    await connection`select pg_advisory_unlock(${migrationLock})`.catch(() => {})
-    await connection`reset all`.catch(() => {})
-    connection.release()
+  const applied: string[] = []
+  let isNewerReported = false
+  const reportNewer = (names: readonly string[]) => {
+    if (names.length > 0 && !isNewerReported) reports.onNewer?.(names)
+    isNewerReported = true
+  }
+  for (let attempt = 0; ; ) {
+    try {
+      const name = await applyNext(sql, migrations, reportNewer)
+      if (name === undefined) return applied
+      applied.push(name)
+      attempt = 0
+    } catch (error) {
+      if (!(error instanceof MigrationError) || !isLockMissing(error.cause)) throw error
+      reports.onWait?.({ migration: error.migration, pauseMillis: pauseMillis(attempt) })
+      await sleep(pauseMillis(attempt))
+      attempt += 1
+    }
   }
 }
 
-async function applyWithPauses(connection: Sql, migration: Migration, { onWait }: MigrationReports): Promise<void> {
-  const { name, text, checksum, isCompatible = null } = migration
-  // Ignores the column of a table that has none yet: the first migrations are older than it.
-  const record = `insert into schema_migrations select * from jsonb_populate_record(null::schema_migrations, jsonb_build_object(
-    'name', '${name}', 'checksum', '${checksum}', 'applied_at', now(), 'compatible', ${isCompatible}::boolean))`
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await connection.unsafe(`begin;\n${text}\n;${record};\ncommit;`)
-      return
-    } catch (error) {
-      await connection.unsafe('rollback')
-      if (!isLockMissing(error))
-        throw new Error(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
-    }
-    onWait?.({ migration: name, pauseMillis: pauseMillis(attempt) })
-    await sleep(pauseMillis(attempt))
+class MigrationError extends Error {
+  constructor(
+    readonly migration: string,
+    cause: Error,
+  ) {
+    super(`migration ${migration} failed: ${cause.message}`, { cause })
   }
 }
+
+/** In one transaction, since a pooler may give the next one another connection. @returns undefined when none is pending. */
+const applyNext = (
+  sql: Database,
+  migrations: readonly Migration[],
+  reportNewer: (names: readonly string[]) => void,
+): Promise<string | undefined> =>
+  sql.begin(async (tx) => {
+    await tx.unsafe('set local lock_timeout = 0; set local statement_timeout = 0')
+    await tx`select pg_advisory_xact_lock(${migrationLock})`
+    await tx`create table if not exists schema_migrations (
+      name text primary key, checksum text not null, applied_at timestamptz not null default now())`
+    const { pending, newer, refused, changed } = compare(migrations, await selectApplied(tx))
+    refuseDifferences(refused, changed)
+    reportNewer(newer)
+    const next = migrations.find(({ name }) => name === pending[0])
+    if (!next) return undefined
+    const { name, text, checksum, isCompatible = null } = next
+    try {
+      await tx.unsafe(`set local lock_timeout = ${lockMillisMax};\n${text}`)
+      // Ignores the column of a table that has none yet: the first migrations are older than it.
+      await tx`insert into schema_migrations select * from jsonb_populate_record(null::schema_migrations, jsonb_build_object(
+        'name', ${name}::text, 'checksum', ${checksum}::text, 'applied_at', now(), 'compatible', ${isCompatible}::boolean))`
+    } catch (error) {
+      throw new MigrationError(name, error as Error)
+    }
+    return name
+  }) as Promise<string | undefined>
 
 /** lock_not_available, deadlock_detected. */
 const isLockMissing = (error: unknown): boolean =>
@@ -151,6 +170,7 @@ export async function migrateWhenReachable(url: string, log: Logger): Promise<vo
   for (let attempt = 0; ; attempt += 1) {
     const sql = connectPostgres(url, 1)
     try {
+      await refuseUndeclaredPooling(url)
       const applied = await migrate(sql, {
         onWait: (wait) => log.warn(wait, 'a migration waits for the locks of its tables'),
         onNewer: (migrations) =>

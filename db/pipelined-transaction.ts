@@ -31,7 +31,8 @@ export async function pipelinedTransaction<Result>(
 ): Promise<Result> {
   const reserved = await sql.reserve()
   const tx: Sql = reserved
-  const begun = tx.unsafe('begin').execute()
+  const { begin_query: settings } = sql.options
+  const begun = tx.unsafe(settings ? `begin; ${settings}` : 'begin').execute()
   let committed: Promise<void> | undefined
   const commit = (): Promise<void> => {
     committed ??= requireCommit(tx.unsafe('commit', [], { last: true }).execute())

@@ -1,5 +1,5 @@
 /** Changes of relay sessions that their clients see, as the triggers of `migrations/0019` report them. */
-import type { Database } from './connection.ts'
+import { type Database, listen } from './connection.ts'
 
 const channel = 'relay_session_changed'
 
@@ -14,14 +14,11 @@ interface Listener {
   readonly onListening: () => void
 }
 
-/**
- * Listens on a connection of its own until the pool ends. The driver connects again after each lost connection and each failed
- * attempt, with the pool's backoff. Rejects if the first attempt fails; later attempts follow all the same.
- */
+/** Listens by the rules of `listen`. */
 export async function listenForSessionChanges(sql: Database, { onChange, onListening }: Listener): Promise<void> {
   const onNotification = (payload: string) => {
     const [userId = '', sessionId = ''] = payload.split(' ')
     onChange({ userId, sessionId })
   }
-  await sql.listen(channel, onNotification, onListening)
+  await listen(sql, channel, onNotification, onListening)
 }

@@ -13,6 +13,8 @@ export interface ServerStatus {
   fullPageWrites: string
   synchronousCommit: string
   walLevel: string
+  /** Of statements outside of transactions, such as 15s; 0 for none. */
+  statementTimeout: string
 }
 
 export const readServerStatus = async (sql: Sql): Promise<ServerStatus> => {
@@ -23,7 +25,8 @@ export const readServerStatus = async (sql: Sql): Promise<ServerStatus> => {
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as connections_max,
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as is_read_only,
       current_setting('fsync') as fsync, current_setting('full_page_writes') as full_page_writes,
-      current_setting('synchronous_commit') as synchronous_commit, current_setting('wal_level') as wal_level`
+      current_setting('synchronous_commit') as synchronous_commit, current_setting('wal_level') as wal_level,
+      current_setting('statement_timeout') as statement_timeout`
   if (!row) throw new Error('the server reported no status')
   return row
 }

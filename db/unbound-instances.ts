@@ -1,6 +1,6 @@
 /** Instances that report without a session: what is stored of their reports, and the sessions that they are assigned to. */
 import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
-import type { Database, Sql } from './connection.ts'
+import { type Database, listen, type Sql } from './connection.ts'
 import type { StoredStreamToken } from './sealed-tokens.ts'
 
 /** An instance with its session; the columns of the session and its owner are null without one. */
@@ -64,7 +64,7 @@ interface Listener {
   readonly onListening: () => void
 }
 
-/** Listens for changes of the session of warm instances, on the connection and by the rules of `relay-notifications.ts`. */
+/** Listens for changes of the session of warm instances, by the rules of `listen`. */
 export async function listenForAssignments(sql: Database, { onAssigned, onListening }: Listener): Promise<void> {
-  await sql.listen('instance_assigned', onAssigned, onListening)
+  await listen(sql, 'instance_assigned', onAssigned, onListening)
 }

@@ -1,8 +1,11 @@
 /** The Postgres server and its schema. */
-import { connectPostgres, type Database } from '../../db/connection.ts'
+import { connectPostgres, type Database, isTransactionPooled } from '../../db/connection.ts'
 import { findMigrationDifferences } from '../../db/migrations.ts'
+import { findPooling, type Pooling, undeclaredPooling } from '../../db/pooling.ts'
 import { listInactiveSlots, listStandbys, readServerStatus, type ServerStatus } from '../../db/server-status.ts'
+import { parseDatabaseUrl } from '../../platform/config/database-url.ts'
 import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
+import { type DatabaseError, describeFault, fixOf } from './database-faults.ts'
 import type { Target } from './target.ts'
 
 /** The tests run with this major version. */
@@ -16,17 +19,18 @@ const limits = { statementMillisMax: 8000, lockMillisMax: 3000, idleTransactionM
 /** A connection pool that all checks share, or why there is none. */
 export interface DatabaseAccess {
   readonly sql: Database | undefined
-  /** Undefined when the server answers. Without secrets. */
-  readonly obstacle: Promise<string | undefined>
+  /** Undefined when the server answers. */
+  readonly obstacle: Promise<DatabaseError | undefined>
 }
 
 /** Opens connections at their first use. */
 export function openDatabase(url: string | undefined): DatabaseAccess {
-  if (url === undefined) return { sql: undefined, obstacle: Promise.resolve('DATABASE_URL is missing or wrong') }
+  if (url === undefined)
+    return { sql: undefined, obstacle: Promise.resolve(new Error('DATABASE_URL is missing or wrong')) }
   const sql = connectPostgres(url, 4, limits)
   const obstacle = sql`select 1`.then(
     () => undefined,
-    (error: Error) => `Postgres at ${hostOf(url)} is not usable: ${describe(error)}`,
+    (error: DatabaseError) => error,
   )
   return { sql, obstacle }
 }
@@ -49,15 +53,21 @@ async function checkServer({ databaseUrl, running }: Target, { sql, obstacle }: 
   if (databaseUrl === undefined || !sql) return notChecked('DATABASE_URL is missing or wrong')
   const problem = await obstacle
   const isEmbedded = running?.servers.DATABASE_URL === databaseUrl
-  if (problem !== undefined) return fail(problem, fixOf(problem, isEmbedded))
-  const [status, standbys, slots] = await Promise.all([
+  if (problem !== undefined)
+    return fail(
+      `Postgres at ${hostOf(databaseUrl)} is not usable: ${describeFault(problem)}`,
+      fixOf(problem, isEmbedded),
+    )
+  const [status, standbys, slots, pooling] = await Promise.all([
     readServerStatus(sql),
     listStandbys(sql),
     listInactiveSlots(sql),
+    findPooling(databaseUrl),
   ])
   const { version, connections, connectionsMax } = status
   const problems = [
     ...settingProblems(status, isEmbedded),
+    ...poolingProblems(pooling, status, isTransactionPooled(sql)),
     ...standbys
       .filter(({ lagSeconds }) => (lagSeconds ?? 0) > standbyLagSecondsMax)
       .map(({ name, lagSeconds }) =>
@@ -135,6 +145,24 @@ function settingProblems(status: ServerStatus, isEmbedded: boolean): Problem[] {
   ]
 }
 
+function poolingProblems(pooling: Pooling, { statementTimeout }: ServerStatus, isDeclared: boolean): Problem[] {
+  if (!isDeclared) return pooling === 'transactions' ? [fail(undeclaredPooling.fault, undeclaredPooling.fix)] : []
+  return [
+    warn(
+      'the pooler passes no notifications on: changes reach pages and warm instances late',
+      'Use session mode of the pooler or the server itself where this matters (docs/operating.md).',
+    ),
+    ...(statementTimeout === '0'
+      ? [
+          warn(
+            'statements outside of transactions have no limit of time',
+            'Set one for the role of DATABASE_URL: alter role … set statement_timeout = 20000.',
+          ),
+        ]
+      : []),
+  ]
+}
+
 async function checkMigrations(sql: Database): Promise<Finding> {
   const { pending, newer, refused, changed } = await findMigrationDifferences(sql)
   return combine('the schema has every migration of this version, and no other', [
@@ -177,19 +205,7 @@ const formatNames = (names: readonly string[]): string =>
   names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
 
 const hostOf = (url: string): string => {
-  const { host, pathname } = new URL(url)
-  return `${host}${pathname}`
-}
-
-/** Messages of the driver and the server name hosts, roles and databases, but no password. */
-function describe(error: Error & { readonly code?: string }): string {
-  return error.message === '' ? (error.code ?? error.name) : error.message
-}
-
-function fixOf(problem: string, isEmbedded: boolean): string {
-  if (/password|authentication|role/.test(problem)) return 'Correct the user and the password in DATABASE_URL.'
-  if (/database "[^"]*" does not exist/.test(problem)) return 'Create the database, or correct DATABASE_URL.'
-  return isEmbedded
-    ? 'Run npm start again. Its log is postgres/postgres.log in the data folder.'
-    : 'Start Postgres, or correct the host and port in DATABASE_URL.'
+  const { target } = parseDatabaseUrl(url)
+  const hosts = target?.hosts.map(({ name, port }) => `${name}:${port}`).join(',')
+  return `${target?.socketPath ?? hosts}/${target?.database ?? ''}`
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
+import { findDatabaseUrlProblems } from './database-files.ts'
 import { parseSender, parseSmtpUrl } from './mail-values.ts'
 
 /** The name of a fleet, which is the value of a label at every provider. */
@@ -53,6 +54,9 @@ export const days = (min: number, defaultValue: number) =>
   z.coerce.number().int().min(min).max(36_500).default(defaultValue)
 export const port = (defaultValue: number) => z.coerce.number().int().min(0).max(65535).default(defaultValue)
 export const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
+export const databaseUrl = z.string().superRefine((text, context) => {
+  for (const message of findDatabaseUrlProblems(text)) context.addIssue({ code: 'custom', message })
+})
 /** A URL that the site links to or redirects to. */
 export const httpsUrl = z.url({ protocol: /^https$/, error: 'is not an https:// URL' })
 /** An address to listen on. Names are refused, since the Temporal SDK resolves none. */

@@ -49,7 +49,7 @@ const servers = {
   LOG_LEVEL: all('fatal, error, warn, info, debug, trace or silent.'),
   PATH: worker('Where relays on this machine find srt-live-transmit.'),
   SVC_DATA_DIR: worker('Folder of the records of local relays and their logs.'),
-  DATABASE_URL: apiAndWorker('postgres:// URL of the database.'),
+  DATABASE_URL: apiAndWorker('postgres:// URL of the database, with the parameters that its provider prints.'),
   SVC_DATABASE_POOL: apiAndWorker('Maximum connections of one process. An api has one more for notifications.'),
   TEMPORAL_ADDRESS: apiAndWorker('host:port of the Temporal server.'),
   TEMPORAL_NAMESPACE: apiAndWorker('Namespace at the Temporal server.'),

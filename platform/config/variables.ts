@@ -5,6 +5,7 @@ import { defaultRegions, regions } from './regions.ts'
 import {
   buildId,
   currency,
+  databaseUrl,
   days,
   deploymentName,
   encryptionKeys,
@@ -39,7 +40,7 @@ export const Variables = z.object({
   SVC_CURRENCY: z.string().default('USD').pipe(currency),
   SVC_DRAIN_SECONDS: seconds(0, 300, 0),
   SVC_DATA_DIR: z.string().min(1).default('.svc'),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'is not a postgres:// URL' }),
+  DATABASE_URL: databaseUrl,
   SVC_DATABASE_POOL: z.coerce.number().int().min(2).max(200).default(10),
   TEMPORAL_ADDRESS: z.string().regex(/^[^\s/]+:\d+$/, 'is not host:port'),
   TEMPORAL_NAMESPACE: z.string().min(1).default('default'),

@@ -57,10 +57,10 @@ test('applying a migration a second time changes nothing', async () => {
   }
 })
 
-test('of processes that migrate at the same time one applies the migrations, and the others apply none', async () => {
+test('of processes that migrate at the same time, each migration is applied by one', async () => {
   const { connect } = await emptyDatabase()
   const applied = await Promise.all(Array.from({ length: 4 }, () => migrate(connect())))
-  expect(applied.filter((one) => one.length > 0)).toEqual([names])
+  expect(applied.flat().toSorted()).toEqual(names)
 })
 
 test('a migration behind a backup blocks no reads for longer than two seconds, and is applied after the backup', async () => {

@@ -2,6 +2,7 @@
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { findProgram } from '../../platform/find-program.ts'
 import { findKustomize } from '../support/kustomize.ts'
+import { findPgBouncer } from '../support/pgbouncer-program.ts'
 import { findPostgresPrograms } from '../support/postgres-programs.ts'
 import { findTestServer } from '../support/temporal-test-server.ts'
 import { findChromium } from './chromium.ts'
@@ -62,6 +63,11 @@ const requirements: readonly Requirement[] = [
       'Debian or Ubuntu:  apt-get install --no-install-recommends caddy',
       'macOS:             brew install caddy',
     ],
+  },
+  {
+    purpose: 'run the service behind a pooler',
+    missing: findPgBouncer() === undefined ? ['pgbouncer'] : [],
+    install: ['Debian or Ubuntu:  apt-get install --no-install-recommends pgbouncer'],
   },
   {
     purpose: 'start relays on an imitation of EC2',
