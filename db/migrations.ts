@@ -51,8 +51,8 @@ export interface MigrationReports {
 /**
  * Applies the pending migrations and returns their names. Of several processes that call it at the same time, each migration is
  * applied by one. Throws when an applied file has changed, or when the database has a migration that this version lacks and that is
- * not marked as compatible. One that
- * cannot lock its tables within two seconds, or ends in a deadlock, is tried again after a pause that grows.
+ * not marked as compatible. One that cannot lock its tables within two seconds, or ends in a deadlock, is tried again after a pause
+ * that grows.
  */
 export async function migrate(sql: Database, reports: MigrationReports = {}): Promise<string[]> {
   const migrations = await readMigrations()

@@ -1,12 +1,12 @@
 /** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay-health.ts`. */
 import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../domain/ingest.ts'
 import { bytesReceivedMax, secondsPublishingMax } from '../domain/ingest-totals.ts'
-import type { ActiveObservation, ReportObservation } from '../domain/relay-health.ts'
+import type { ActiveObservation, Reception, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
 import { currentEpoch } from './epochs.ts'
 import type { BoundSession } from './orphans.ts'
-import { presenceColumns, toPresence } from './presence.ts'
+import { joinPath, type ReceptionRow, receptionColumns, toReception } from './presence.ts'
 
 export interface HealthReport {
   readonly sessionId: string
@@ -202,20 +202,20 @@ export interface QuietSession extends BoundSession, ActiveObservation {}
 
 /** Active sessions without a report for longer than `quietSeconds`. */
 export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise<QuietSession[]> {
-  const rows = await sql<(Omit<QuietSession, 'api'> & { apiForSeconds: number; apiLastSeenSeconds: number })[]>`
+  const rows = await sql<(Omit<QuietSession, keyof Reception> & ReceptionRow)[]>`
     select s.id, s.instance_id, s.region, active_in_region,
       (select extract(epoch from clock_timestamp() - last_report_at)::float8 from relay_health h
         where h.session_id = s.id and h.instance_id = s.instance_id) as last_report_seconds,
-      extract(epoch from clock_timestamp() - active_at)::float8 as active_seconds, ${presenceColumns(sql, 'api')}
+      extract(epoch from clock_timestamp() - active_at)::float8 as active_seconds, ${receptionColumns(sql)}
     from presence api, relay_sessions s join (
       select region, count(*)::int as active_in_region from relay_sessions where state = 'active' group by region
-    ) counted using (region)
+    ) counted using (region) ${joinPath(sql, sql`s.region`)}
     where api.role = 'api' and s.state = 'active' and s.active_at < now() - make_interval(secs => ${quietSeconds})
       -- Of the reports, which include those of all sessions of the past, only recent ones are joined.
       and not exists (
         select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id
           and h.last_report_at >= now() - make_interval(secs => ${quietSeconds}))`
-  return rows.map((row) => ({ ...row, api: toPresence(row, 'api') }))
+  return rows.map((row) => ({ ...row, ...toReception(row) }))
 }
 
 /** Sessions that wait for a report although it came: the signal of the API was lost. */
@@ -244,18 +244,17 @@ export async function listUnreportedInstances(
   boundSeconds: number,
   limit: number,
 ): Promise<UnreportedInstance[]> {
-  const rows = await sql<
-    (Omit<UnreportedInstance, 'api' | 'lastReportSeconds'> & { apiForSeconds: number; apiLastSeenSeconds: number })[]
-  >`
+  const rows = await sql<(Omit<UnreportedInstance, keyof Reception | 'lastReportSeconds'> & ReceptionRow)[]>`
     select s.id, s.instance_id, s.region,
       extract(epoch from clock_timestamp() - s.instance_bound_at)::float8 as bound_seconds,
-      coalesce(i.is_warm, false) as is_warm, ${presenceColumns(sql, 'api')}
+      coalesce(i.is_warm, false) as is_warm, ${receptionColumns(sql)}
     from relay_sessions s join presence api on api.role = 'api' left join instances i on i.instance_id = s.instance_id
+      ${joinPath(sql, sql`s.region`)}
     where s.state = 'provisioning' and s.instance_id is not null
       and s.instance_bound_at < clock_timestamp() - make_interval(secs => ${boundSeconds})
       and not exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id)
     limit ${limit}`
-  return rows.map((row) => ({ ...row, lastReportSeconds: null, api: toPresence(row, 'api') }))
+  return rows.map((row) => ({ ...row, lastReportSeconds: null, ...toReception(row) }))
 }
 
 /** Active sessions that are older than `ageSeconds` and through which no stream has come in for `idleSeconds`. */

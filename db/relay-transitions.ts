@@ -16,7 +16,7 @@ import type {
 import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { hasEnabledNotifications, type Notify } from './notification-settings.ts'
-import { presenceColumns, toPresence } from './presence.ts'
+import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from './presence.ts'
 import { notifyOfTransitions } from './relay-notices.ts'
 import { closeUsageInterval, openUsageInterval } from './usage-intervals.ts'
 
@@ -178,14 +178,12 @@ async function objectTo(
   return { type: 'postponed', forMillis: objection.forSeconds * 1000 }
 }
 
-interface ObservationRow {
+interface ObservationRow extends ReceptionRow {
   lastReportSeconds: number | null
   idleSeconds: number | null
   createdSeconds: number
   graceSeconds: number | null
   graceEndsInSeconds: number | null
-  apiForSeconds: number
-  apiLastSeenSeconds: number
   workerForSeconds: number
   workerLastSeenSeconds: number
 }
@@ -198,14 +196,14 @@ async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession
         extract(epoch from clock_timestamp() - s.created_at)::float8 as created_seconds,
         extract(epoch from clock_timestamp() - s.grace_started_at)::float8 as grace_seconds,
         extract(epoch from s.grace_ends_at - clock_timestamp())::float8 as grace_ends_in_seconds,
-        ${presenceColumns(tx, 'api')}, ${presenceColumns(tx, 'worker')}
+        ${receptionColumns(tx)}, ${presenceColumns(tx, 'worker')}
       from relay_sessions s
-      left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id,
-        presence api, presence worker
+      left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      ${joinPath(tx, tx`s.region`)}, presence api, presence worker
       where s.id = ${id} and api.role = 'api' and worker.role = 'worker'`,
   )
   if (!row) throw new Error('the table presence lacks a role')
-  return { ...row, state, reason, instanceId, api: toPresence(row, 'api'), worker: toPresence(row, 'worker') }
+  return { ...row, state, reason, instanceId, ...toReception(row), worker: toPresence(row, 'worker') }
 }
 
 async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): Promise<StoredSessionState> {

@@ -101,6 +101,7 @@ export const boundedTables = {
   ],
   /** One row for each item of the configuration or of the program. */
   keptPermanently: [
+    'api_probe',
     'certificate_checks',
     'epochs', // One for each restore.
     'jobs',
@@ -109,6 +110,7 @@ export const boundedTables = {
     'regions',
     'relay_legal_transitions',
     'relay_programs',
+    'report_paths',
     'schema_migrations',
   ],
 } as const

@@ -1,7 +1,7 @@
 /** The ledger of relay time: an interval is opened when a relay becomes active and closed when its session ends. */
 import { usageEndedSecondsAgo } from '../domain/relay-health.ts'
 import { first, type Sql } from './connection.ts'
-import { presenceColumns, toPresence } from './presence.ts'
+import { joinPath, type ReceptionRow, receptionColumns, toReception } from './presence.ts'
 
 /** Opens an interval unless the session has an open one. */
 export const openUsageInterval = async (sql: Sql, sessionId: string, userId: string): Promise<void> => {
@@ -17,13 +17,14 @@ export async function closeUsageInterval(
   limits: { readonly healthTimeoutSeconds: number; readonly healthIntervalSeconds: number },
 ): Promise<void> {
   const row = first(
-    await sql<{ lastReportSeconds: number; apiForSeconds: number; apiLastSeenSeconds: number }[]>`
+    await sql<({ lastReportSeconds: number } & ReceptionRow)[]>`
       select extract(epoch from now() - h.last_report_at)::float8 as last_report_seconds,
-        ${presenceColumns(sql, 'api', sql`now()`)}
-      from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id, presence api
+        ${receptionColumns(sql, sql`now()`)}
+      from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+        ${joinPath(sql, sql`s.region`)}, presence api
       where s.id = ${sessionId} and api.role = 'api'`,
   )
-  const observation = row && { lastReportSeconds: row.lastReportSeconds, api: toPresence(row, 'api') }
+  const observation = row && { lastReportSeconds: row.lastReportSeconds, ...toReception(row) }
   const endedSecondsAgo = observation ? usageEndedSecondsAgo(observation, limits) : 0
   await sql`
     update usage_intervals set ended_at = greatest(started_at, now() - make_interval(secs => ${endedSecondsAgo}))

@@ -1,10 +1,10 @@
 /** Warm instances: unbound ones that wait for a session, and the ones that are to be created or destroyed. */
-import { isPresent, type Presence } from '../domain/relay-health.ts'
+import { unboundSilentSeconds } from '../domain/relay-health.ts'
 import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/warm-instances.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { keptUntil } from './epochs.ts'
 import { insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
-import { presenceColumns, toPresence } from './presence.ts'
+import { joinPath, type ReceptionRow, receptionColumns, toReception } from './presence.ts'
 
 export interface WarmRegion {
   readonly placement: Placement
@@ -69,23 +69,16 @@ const lockUnbound = async (tx: Sql, instanceIds: readonly string[]): Promise<str
           where i.instance_id = any(${instanceIds}::text[]) and ${isUnbound(tx)} for update skip locked`
       ).map(({ instanceId }) => instanceId)
 
-/** Silence counts only while an api process could take reports. */
 async function selectUnbound(
   sql: Sql,
   { placement: { region, image }, healthTimeoutSeconds }: WarmRegion,
 ): Promise<WarmInstance[]> {
-  const rows = await sql<
-    (Omit<WarmInstance, 'silentSeconds'> & {
-      quietSeconds: number
-      apiForSeconds: number
-      apiLastSeenSeconds: number
-    })[]
-  >`
+  const rows = await sql<(Omit<WarmInstance, 'silentSeconds'> & { quietSeconds: number } & ReceptionRow)[]>`
     select i.instance_id, i.image is not distinct from ${image} as is_current,
       i.last_report_at is not null as has_reported, ${keptUntil(sql, sql`i`)} is not null as may_have_stream,
       extract(epoch from clock_timestamp() - coalesce(i.last_report_at, i.launched_at, i.create_attempted_at))::float8 as quiet_seconds,
-      ${presenceColumns(sql, 'api')}
-    from instances i, presence api
+      ${receptionColumns(sql)}
+    from instances i ${joinPath(sql, sql`i.region`)}, presence api
     where api.role = 'api' and i.region = ${region} and ${isUnbound(sql)}
     order by i.created_at, i.instance_id`
   return rows.map((row) => ({
@@ -93,13 +86,9 @@ async function selectUnbound(
     isCurrent: row.isCurrent,
     hasReported: row.hasReported,
     mayHaveStream: row.mayHaveStream,
-    silentSeconds: silentSecondsWithApi(row.quietSeconds, toPresence(row, 'api'), healthTimeoutSeconds),
+    silentSeconds: unboundSilentSeconds(row.quietSeconds, toReception(row), healthTimeoutSeconds),
   }))
 }
-
-/** The part of a silence in which an api process could receive reports. */
-const silentSecondsWithApi = (quietSeconds: number, api: Presence, healthTimeoutSeconds: number): number =>
-  isPresent('api', api, healthTimeoutSeconds) ? Math.min(quietSeconds, api.forSeconds) : 0
 
 const isUnbound = (sql: Sql) => sql`i.is_warm and i.session_id is null and i.retired_at is null and i.gone_at is null`
 

@@ -1,7 +1,7 @@
 /**
  * The rules of silence: when a relay is lost, how long its deadlines are extended, and when its usage ends. Silence counts
- * only while an api process could take reports, and provisioning time only while a worker could create instances. All
- * durations are in seconds, as Postgres measured them.
+ * only while an api process could take reports and their path to it was open, and provisioning time only while a worker could
+ * create instances. All durations are in seconds, as Postgres measured them.
  */
 import {
   idleSecondsMin,
@@ -24,7 +24,7 @@ const absenceSecondsMax: Readonly<Record<ProcessRole, number>> = { api: 10, work
 export const absenceSeconds = (role: ProcessRole, limitSeconds: number): number =>
   Math.min(absenceSecondsMax[role], limitSeconds / 3)
 
-/** When the processes of a role were there. */
+/** When the processes of a role were there, or the path of reports was open. */
 export interface Presence {
   /** Since the present run of confirmations began. */
   readonly forSeconds: number
@@ -35,16 +35,48 @@ export interface Presence {
 export const isPresent = (role: ProcessRole, { lastSeenSeconds }: Presence, limitSeconds: number): boolean =>
   lastSeenSeconds <= absenceSeconds(role, limitSeconds)
 
-/** The last report of a relay, and the presence of the processes that receive reports. */
-export interface ReportObservation {
+/** What the reports of a region's relays need: an api process, and an open path to it. */
+export interface Reception {
+  readonly api: Presence
+  /** Of the path from the region's relays to the API; null when no worker has looked at it. */
+  readonly path: Presence | null
+}
+
+/** When reports could be received. */
+const receptionOf = ({ api, path }: Reception): Presence => ({
+  forSeconds: Math.min(api.forSeconds, path?.forSeconds ?? Number.POSITIVE_INFINITY),
+  lastSeenSeconds: Math.max(api.lastSeenSeconds, path?.lastSeenSeconds ?? 0),
+})
+
+const isReceiving = (reception: Reception, limitSeconds: number): boolean =>
+  isPresent('api', receptionOf(reception), limitSeconds)
+
+/** A probe of the path that has not succeeded for longer proves nothing: its worker may be where the address never answers. */
+export const probeTrustedHours = 24
+
+/** The last report of a relay, and when reports could be received. */
+export interface ReportObservation extends Reception {
   /** Since the last report of the bound instance; null when it never reported. */
   readonly lastReportSeconds: number | null
-  readonly api: Presence
 }
 
 /** The part of the time since the last report in which a report could have been received. */
-const silentSeconds = ({ lastReportSeconds, api }: ReportObservation): number =>
-  Math.min(lastReportSeconds ?? Number.POSITIVE_INFINITY, api.forSeconds)
+const silentSeconds = (observation: ReportObservation): number =>
+  Math.min(observation.lastReportSeconds ?? Number.POSITIVE_INFINITY, receptionOf(observation).forSeconds)
+
+/** The part of a silence of `quietSeconds` in which an instance without a session could have reported. */
+export const unboundSilentSeconds = (
+  quietSeconds: number,
+  reception: Reception,
+  healthTimeoutSeconds: number,
+): number =>
+  isReceiving(reception, healthTimeoutSeconds) ? Math.min(quietSeconds, receptionOf(reception).forSeconds) : 0
+
+/** As if the path were open: silence is then no proof, but a reason to ask the provider. */
+const withOpenPath = <Observation extends Reception>(observation: Observation): Observation => ({
+  ...observation,
+  path: null,
+})
 
 /** Silence of an active session. A relay that never reported is silent from the time on when its session became active. */
 export interface ActiveObservation extends ReportObservation {
@@ -55,7 +87,7 @@ export interface ActiveObservation extends ReportObservation {
 }
 
 const isSilentFor = (seconds: number, observation: ActiveObservation, healthTimeoutSeconds: number): boolean =>
-  isPresent('api', observation.api, healthTimeoutSeconds) &&
+  isReceiving(observation, healthTimeoutSeconds) &&
   Math.min(silentSeconds(observation), observation.activeSeconds) > seconds
 
 export interface RegionSilence<Session> {
@@ -65,6 +97,8 @@ export interface RegionSilence<Session> {
   readonly quiet: number
   /** The sessions that have been silent for the whole timeout. */
   readonly silent: readonly Session[]
+  /** Those, and the ones that would be silent if the path of their reports were open. */
+  readonly unheard: readonly Session[]
 }
 
 /** @param sessions at least those active sessions that have not reported for half the health timeout. */
@@ -80,6 +114,9 @@ export function silenceByRegion<Session extends ActiveObservation>(
       active: inRegion[0]?.activeInRegion ?? 0,
       quiet: inRegion.filter((session) => isSilentFor(healthTimeoutSeconds / 2, session, healthTimeoutSeconds)).length,
       silent: inRegion.filter((session) => isSilentFor(healthTimeoutSeconds, session, healthTimeoutSeconds)),
+      unheard: inRegion.filter((session) =>
+        isSilentFor(healthTimeoutSeconds, withOpenPath(session), healthTimeoutSeconds),
+      ),
     }
   })
 }
@@ -90,14 +127,20 @@ export const countQuiet = (
   healthTimeoutSeconds: number,
 ): number => (isPresent('api', api, healthTimeoutSeconds) && api.forSeconds > healthTimeoutSeconds / 2 ? quiet : 0)
 
-/** Whether an instance that was bound `boundSeconds` ago should have reported by now. */
-export const isOverdue = (
-  { boundSeconds, ...observation }: ReportObservation & { readonly boundSeconds: number },
-  healthTimeoutSeconds: number,
-): boolean =>
+interface BoundObservation extends ReportObservation {
+  /** Since the instance was bound to its session. */
+  readonly boundSeconds: number
+}
+
+/** Whether a bound instance should have reported by now. */
+export const isOverdue = (observation: BoundObservation, healthTimeoutSeconds: number): boolean =>
   observation.lastReportSeconds === null &&
-  isPresent('api', observation.api, healthTimeoutSeconds) &&
-  Math.min(boundSeconds, observation.api.forSeconds) > healthTimeoutSeconds
+  isReceiving(observation, healthTimeoutSeconds) &&
+  Math.min(observation.boundSeconds, receptionOf(observation).forSeconds) > healthTimeoutSeconds
+
+/** Whether it should have, or would if the path of its reports were open. */
+export const isUnheard = (observation: BoundObservation, healthTimeoutSeconds: number): boolean =>
+  isOverdue(withOpenPath(observation), healthTimeoutSeconds)
 
 /**
  * When most relays of a region fall silent together, the cause is the region or the way to it, and stopping its relays would
@@ -120,7 +163,7 @@ export function usageEndedSecondsAgo(
 ): number {
   if (observation.lastReportSeconds === null) return 0
   const silence = silentSeconds(observation)
-  const isDead = isPresent('api', observation.api, limits.healthTimeoutSeconds) && silence > limits.healthTimeoutSeconds
+  const isDead = isReceiving(observation, limits.healthTimeoutSeconds) && silence > limits.healthTimeoutSeconds
   return isDead ? Math.max(0, silence - Math.max(chargedSecondsAfterReport, limits.healthIntervalSeconds)) : 0
 }
 
@@ -189,9 +232,9 @@ export function findObjection(
   }
 }
 
-/** Time without a worker, or without an api process while the instance may report, does not count as provisioning time. */
+/** Time without a worker, or in which the instance could not report, does not count as provisioning time. */
 function objectionToProvisionTimeout(
-  { lastReportSeconds, createdSeconds, instanceId, api, worker }: ObservedSession,
+  { lastReportSeconds, createdSeconds, instanceId, worker, ...reception }: ObservedSession,
   { provisionTimeoutSeconds, healthTimeoutSeconds }: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
 ): Objection | undefined {
   if (lastReportSeconds !== null && lastReportSeconds < createdSeconds) return { type: 'reporting' }
@@ -201,8 +244,8 @@ function objectionToProvisionTimeout(
   const forSeconds = Math.max(
     own,
     provisionTimeoutSeconds - workerSeconds,
-    instanceId === null ? 0 : provisionTimeoutSeconds - api.forSeconds,
-    instanceId === null || isPresent('api', api, healthTimeoutSeconds)
+    instanceId === null ? 0 : provisionTimeoutSeconds - receptionOf(reception).forSeconds,
+    instanceId === null || isReceiving(reception, healthTimeoutSeconds)
       ? 0
       : absenceSeconds('api', healthTimeoutSeconds),
   )
@@ -211,18 +254,18 @@ function objectionToProvisionTimeout(
 
 /** Grace for lost health ends only after a report could have been received during its whole length. */
 function objectionToGraceEnd(
-  { reason, lastReportSeconds, graceSeconds, graceEndsInSeconds, api }: ObservedSession,
+  { reason, lastReportSeconds, graceSeconds, graceEndsInSeconds, ...reception }: ObservedSession,
   settings: Omit<RelaySessionSettings, 'stopGraceSeconds'>,
 ): Objection | undefined {
   const sinceGrace = graceSeconds ?? 0
   const isHealthLost = reason === 'health_lost'
   if (isHealthLost && lastReportSeconds !== null && lastReportSeconds < sinceGrace) return { type: 'reporting' }
   const own = graceEndsInSeconds ?? 0
-  const wasApiAbsent = api.forSeconds < sinceGrace
+  const { forSeconds: receivedForSeconds } = receptionOf(reception)
   const forSeconds = Math.max(
     own,
-    isHealthLost && wasApiAbsent ? settings.graceSeconds - api.forSeconds : 0,
-    isHealthLost && !isPresent('api', api, settings.healthTimeoutSeconds)
+    isHealthLost && receivedForSeconds < sinceGrace ? settings.graceSeconds - receivedForSeconds : 0,
+    isHealthLost && !isReceiving(reception, settings.healthTimeoutSeconds)
       ? absenceSeconds('api', settings.healthTimeoutSeconds)
       : 0,
   )

@@ -10,7 +10,7 @@ import {
   listUnreportedInstances,
 } from '../../db/relay-health.ts'
 import { claimSignals } from '../../db/relay-signals.ts'
-import { isOverdue, isRegionalOutage, silenceByRegion } from '../../domain/relay-health.ts'
+import { isOverdue, isRegionalOutage, isUnheard, silenceByRegion } from '../../domain/relay-health.ts'
 import { idleSecondsMin } from '../../domain/relay-session.ts'
 import { assignedReportSecondsMax } from '../../domain/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -89,15 +89,17 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   const suspects: SuspectSession[] = []
   const quietSessions = await listQuietSessions(sql, healthTimeoutSeconds / 2)
   for (const silence of silenceByRegion(quietSessions, healthTimeoutSeconds)) {
-    const { region, active, quiet, silent } = silence
-    if (silent.length === 0) continue
-    if (isRegionalOutage(silence)) {
+    const { region, active, quiet, silent, unheard } = silence
+    const isOutage = isRegionalOutage(silence)
+    if (isOutage && silent.length > 0)
       log.error({ region, active, quiet }, 'most relays of a region stopped reporting at the same time')
-      suspects.push(...silent)
-    } else {
-      const sessionIds = silent.map(({ id }) => id)
-      await signalAll(sessionIds, relaySessions.healthLost)
-    }
+    const lost = isOutage ? [] : silent
+    await signalAll(
+      lost.map(({ id }) => id),
+      relaySessions.healthLost,
+    )
+    // Silence ends none of the others, but the list of their provider does.
+    suspects.push(...unheard.filter((session) => !lost.includes(session)))
   }
   const missed = await listMissedReports(sql, sessionsMax)
   await signalAll(missed.ready, relaySessions.ready)
@@ -109,7 +111,7 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   const unreported = await listUnreportedInstances(sql, assignedSecondsMax, sessionsMax)
   // A warm instance was ready, so silence is enough to replace it. Nothing of its session is lost.
   const dead = unreported.filter((instance) => instance.isWarm && isOverdue(instance, assignedSecondsMax))
-  suspects.push(...unreported.filter((one) => !one.isWarm && isOverdue(one, healthTimeoutSeconds)))
+  suspects.push(...unreported.filter((one) => !dead.includes(one) && isUnheard(one, healthTimeoutSeconds)))
   const gone = [...dead, ...(await findGoneInstances(suspects, deps))]
   await Promise.all(gone.map(({ id, instanceId }) => limit(() => relaySessions.instanceGone(id, instanceId ?? ''))))
 }

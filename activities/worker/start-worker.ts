@@ -39,6 +39,7 @@ import { providerCheckJobs } from '../jobs/provider-check-jobs.ts'
 import { providerTokenJobs } from '../jobs/provider-token-jobs.ts'
 import { providerTokenRevocationJobs } from '../jobs/provider-token-revocation-jobs.ts'
 import { type RelaySessionJobDeps, relaySessionJobs } from '../jobs/relay-session-jobs.ts'
+import { reportPathJobs } from '../jobs/report-path-jobs.ts'
 import { secretJobs } from '../jobs/secret-jobs.ts'
 import { usageJobs } from '../jobs/usage-jobs.ts'
 import { warmInstanceJobs } from '../jobs/warm-instance-jobs.ts'
@@ -179,6 +180,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
   return startJobs(
     [
       ...relaySessionJobs(deps),
+      ...reportPathJobs({ config, sql, log }),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),
       ...certificateJobs({ config, sql, log }),

@@ -8,10 +8,13 @@ import {
   isCheckedForObjections,
   isOverdue,
   isRegionalOutage,
+  isUnheard,
   type ObservedSession,
   type Presence,
+  type Reception,
   type ReportObservation,
   silenceByRegion,
+  unboundSilentSeconds,
   usageEndedSecondsAgo,
 } from '../../domain/relay-health.ts'
 import type { RelaySessionEvent } from '../../domain/relay-session.ts'
@@ -34,6 +37,7 @@ const anyPresence: fc.Arbitrary<Presence> = fc
   .record({ forSeconds: anySeconds, lastSeenSeconds: fc.integer({ min: 0, max: 60 }) })
   // The last confirmation belongs to the present run.
   .map(({ forSeconds, lastSeenSeconds }) => ({ forSeconds: forSeconds + lastSeenSeconds, lastSeenSeconds }))
+const anyPath = fc.option(anyPresence)
 const anyReport = fc.option(anySeconds)
 
 describe('a role', () => {
@@ -55,6 +59,7 @@ const active: ActiveObservation = {
   activeSeconds: 3600,
   activeInRegion: 1,
   api: present,
+  path: present,
 }
 
 describe('an active session', () => {
@@ -75,6 +80,11 @@ describe('an active session', () => {
     ['did not report to an API that has returned', 'silent', { lastReportSeconds: 100, api: presentFor(45.1) }],
     ['has an API that was just seen', 'silent', { lastReportSeconds: 100, api: lastSeen(10) }],
     ['has an API that is absent', 'reporting', { lastReportSeconds: 100, api: lastSeen(10.1) }],
+    ['has a path that no worker has looked at', 'silent', { lastReportSeconds: 100, path: null }],
+    ['has a path that was just seen open', 'silent', { lastReportSeconds: 100, path: lastSeen(10) }],
+    ['has a path that is cut', 'reporting', { lastReportSeconds: 100, path: lastSeen(10.1) }],
+    ['reported over a path that was opened recently', 'reporting', { lastReportSeconds: 100, path: presentFor(20) }],
+    ['did not report over a path that is open again', 'silent', { lastReportSeconds: 100, path: presentFor(45.1) }],
   ])('that %s counts as %s', (_, expected, observation) => {
     expect(silenceOf(observation)).toEqual({ isQuiet: expected !== 'reporting', isSilent: expected === 'silent' })
   })
@@ -85,6 +95,7 @@ describe('an active session', () => {
     activeSeconds: anySeconds,
     activeInRegion: fc.constant(10),
     api: anyPresence,
+    path: anyPath,
   })
 
   test('is silent only if a report could have been received for the whole timeout', () => {
@@ -95,11 +106,13 @@ describe('an active session', () => {
         expect(observation.activeSeconds).toBeGreaterThan(healthTimeoutSeconds)
         expect(observation.api.forSeconds).toBeGreaterThan(healthTimeoutSeconds)
         expect(observation.api.lastSeenSeconds).toBeLessThanOrEqual(absenceSeconds('api', healthTimeoutSeconds))
+        expect(observation.path?.forSeconds ?? Infinity).toBeGreaterThan(healthTimeoutSeconds)
+        expect(observation.path?.lastSeenSeconds ?? 0).toBeLessThanOrEqual(absenceSeconds('api', healthTimeoutSeconds))
       }),
     )
   })
 
-  test('stays silent until it reports, while the API is present', () => {
+  test('stays silent until it reports, while the API is present and its path open', () => {
     fc.assert(
       fc.property(anyActive, anySeconds, (observation, seconds) => {
         fc.pre(silenceOf(observation).isSilent)
@@ -108,6 +121,7 @@ describe('an active session', () => {
           lastReportSeconds: observation.lastReportSeconds === null ? null : observation.lastReportSeconds + seconds,
           activeSeconds: observation.activeSeconds + seconds,
           api: presentFor(observation.api.forSeconds + seconds),
+          path: observation.path && presentFor(observation.path.forSeconds + seconds),
         }
         expect(silenceOf(later).isSilent).toBe(true)
       }),
@@ -121,12 +135,14 @@ describe('an active session', () => {
         expect(silences.map(({ region }) => region).toSorted()).toEqual(
           [...new Set(sessions.map(({ region }) => region))].toSorted(),
         )
-        for (const { region, active: activeInRegion, quiet, silent } of silences) {
+        for (const { region, active: activeInRegion, quiet, silent, unheard } of silences) {
           const inRegion = sessions.filter((session) => session.region === region)
           expect(activeInRegion).toBe(10)
           expect(quiet).toBe(inRegion.filter((session) => silenceOf(session).isQuiet).length)
           expect(silent).toEqual(inRegion.filter((session) => silenceOf(session).isSilent))
           expect(quiet).toBeGreaterThanOrEqual(silent.length)
+          expect(unheard).toEqual(inRegion.filter((session) => silenceOf({ ...session, path: null }).isSilent))
+          expect(unheard).toEqual(expect.arrayContaining([...silent]))
         }
       }),
     )
@@ -135,7 +151,7 @@ describe('an active session', () => {
   test('is quiet by the same rule when Postgres has counted those without a report for half the timeout', () => {
     fc.assert(
       fc.property(fc.array(anyActive, { minLength: 1, maxLength: 20 }), anyPresence, (observations, api) => {
-        const sessions = observations.map((session) => ({ ...session, region: 'eu', api }))
+        const sessions = observations.map((session) => ({ ...session, region: 'eu', api, path: null }))
         const quiet = sessions.filter(
           ({ lastReportSeconds, activeSeconds }) =>
             Math.min(lastReportSeconds ?? Number.POSITIVE_INFINITY, activeSeconds) > healthTimeoutSeconds / 2,
@@ -163,7 +179,7 @@ describe('a regional outage', () => {
 })
 
 describe('an instance that has not reported', () => {
-  const unreported = { lastReportSeconds: null, boundSeconds: 100, api: present }
+  const unreported = { lastReportSeconds: null, boundSeconds: 100, api: present, path: present }
 
   test.each<[string, boolean, Partial<ReportObservation & { boundSeconds: number }>]>([
     ['was bound longer ago than the timeout', true, { boundSeconds: 45.1 }],
@@ -172,14 +188,40 @@ describe('an instance that has not reported', () => {
     ['waited for an API that returned recently', false, { api: presentFor(45) }],
     ['did not report to an API that has returned', true, { api: presentFor(45.1) }],
     ['has an API that is absent', false, { api: lastSeen(10.1) }],
+    ['has a path that no worker has looked at', true, { path: null }],
+    ['has a path that is cut', false, { path: lastSeen(10.1) }],
+    ['waited for a path that was opened recently', false, { path: presentFor(45) }],
+    ['did not report over a path that is open again', true, { path: presentFor(45.1) }],
   ])('and %s is overdue: %s', (_, expected, observation) => {
     expect(isOverdue({ ...unreported, ...observation }, healthTimeoutSeconds)).toBe(expected)
+  })
+
+  test('is a reason to ask its provider also while its path is cut, and not while the API is absent', () => {
+    expect(isUnheard({ ...unreported, path: lastSeen(60) }, healthTimeoutSeconds)).toBe(true)
+    expect(isUnheard({ ...unreported, api: lastSeen(60) }, healthTimeoutSeconds)).toBe(false)
+  })
+})
+
+describe('an instance without a session', () => {
+  test.each<[string, number, Partial<Reception>]>([
+    ['whose reports can be received', 100, {}],
+    ['whose path no worker has looked at', 100, { path: null }],
+    ['whose API is absent', 0, { api: lastSeen(10.1) }],
+    ['whose path is cut', 0, { path: lastSeen(10.1) }],
+    ['whose API has returned', 20, { api: presentFor(20) }],
+    ['whose path is open again', 20, { path: presentFor(20) }],
+  ])('%s has been silent for %d of 100 s', (_, seconds, reception) => {
+    expect(unboundSilentSeconds(100, { api: present, path: present, ...reception }, healthTimeoutSeconds)).toBe(seconds)
   })
 })
 
 describe('the usage of a stopped session', () => {
   const limits = { healthTimeoutSeconds, healthIntervalSeconds: 15 }
-  const reported = (lastReportSeconds: number | null, api: Presence = present) => ({ lastReportSeconds, api })
+  const reported = (lastReportSeconds: number | null, api = present, path = present) => ({
+    lastReportSeconds,
+    api,
+    path,
+  })
 
   test.each<[string, number, ReportObservation]>([
     ['never reported', 0, reported(null)],
@@ -188,6 +230,8 @@ describe('the usage of a stopped session', () => {
     ['could not report because no API runs', 0, reported(200, lastSeen(10.1))],
     ['could not report until recently', 0, reported(200, presentFor(45))],
     ['did not report to an API that has returned', 70, reported(200, presentFor(100))],
+    ['could not report because its path is cut', 0, reported(200, present, lastSeen(10.1))],
+    ['did not report over a path that is open again', 70, reported(200, present, presentFor(100))],
   ])('that %s ended %d s ago', (_, secondsAgo, observation) => {
     expect(usageEndedSecondsAgo(observation, limits)).toBe(secondsAgo)
   })
@@ -206,12 +250,17 @@ describe('the usage of a stopped session', () => {
       healthIntervalSeconds: fc.integer({ min: 1, max: 120 }),
     })
     fc.assert(
-      fc.property(fc.record({ lastReportSeconds: anyReport, api: anyPresence }), anyLimits, (observation, some) => {
-        const secondsAgo = usageEndedSecondsAgo(observation, some)
-        expect(secondsAgo).toBeGreaterThanOrEqual(0)
-        expect(secondsAgo).toBeLessThanOrEqual(observation.lastReportSeconds ?? 0)
-        expect(secondsAgo).toBeLessThanOrEqual(observation.api.forSeconds)
-      }),
+      fc.property(
+        fc.record({ lastReportSeconds: anyReport, api: anyPresence, path: anyPath }),
+        anyLimits,
+        (observation, some) => {
+          const secondsAgo = usageEndedSecondsAgo(observation, some)
+          expect(secondsAgo).toBeGreaterThanOrEqual(0)
+          expect(secondsAgo).toBeLessThanOrEqual(observation.lastReportSeconds ?? 0)
+          expect(secondsAgo).toBeLessThanOrEqual(observation.api.forSeconds)
+          expect(secondsAgo).toBeLessThanOrEqual(observation.path?.forSeconds ?? Infinity)
+        },
+      ),
     )
   })
 })
@@ -226,6 +275,7 @@ const inProvisioning: ObservedSession = {
   graceSeconds: null,
   graceEndsInSeconds: null,
   api: present,
+  path: present,
   worker: present,
 }
 const whileActive: ObservedSession = {
@@ -255,6 +305,7 @@ const anySession: fc.Arbitrary<ObservedSession> = fc
     graceSeconds: anySeconds,
     graceEndsInSeconds: fc.integer({ min: -200, max: 200 }),
     api: anyPresence,
+    path: anyPath,
     worker: anyPresence,
   })
   .map(({ base, graceSeconds, graceEndsInSeconds, ...rest }) => ({
@@ -323,7 +374,10 @@ describe('the provisioning timeout', () => {
     ['counts a worker that was just seen', { worker: lastSeen(15) }, undefined],
     ['does not count the time without an API', { api: presentFor(280) }, postponed(20, true)],
     ['waits for an absent API', { api: lastSeen(10.1) }, postponed(10, true)],
+    ['does not count the time in which its path was cut', { path: presentFor(280) }, postponed(20, true)],
+    ['waits for a path that is cut', { path: lastSeen(10.1) }, postponed(10, true)],
     ['does not wait for an API before an instance is bound', { instanceId: null, api: presentFor(1) }, undefined],
+    ['does not wait for a path before an instance is bound', { instanceId: null, path: lastSeen(60) }, undefined],
     ['does not wait for an absent API without an instance', { instanceId: null, api: lastSeen(60) }, undefined],
     ['is extended by the longest absence', { api: presentFor(280), worker: presentFor(250) }, postponed(50, true)],
     ['is not extended within its own time', { createdSeconds: 200, worker: presentFor(250) }, postponed(100, false)],
@@ -342,6 +396,8 @@ describe('the end of grace', () => {
     ['starts again after an absence of the API', { api: presentFor(50) }, postponed(70, true)],
     ['passes when the API was present from its beginning on', { api: presentFor(120) }, undefined],
     ['waits for an absent API', { api: lastSeen(10.1) }, postponed(10, true)],
+    ['starts again after its path was cut', { path: presentFor(50) }, postponed(70, true)],
+    ['waits for a path that is cut', { path: lastSeen(10.1) }, postponed(10, true)],
     ['does not wait for workers', { worker: lastSeen(60) }, undefined],
   ])('for lost health %s', (_, observed, objection) => {
     expect(findObjection('deadline', { ...inGrace, ...observed }, settings)).toEqual(objection)
@@ -352,6 +408,7 @@ describe('the end of grace', () => {
     ['is ahead', { graceEndsInSeconds: 8 }, postponed(8, false)],
     ['is not extended by an absence of the API', { api: presentFor(1) }, undefined],
     ['does not wait for an absent API', { api: lastSeen(60) }, undefined],
+    ['does not wait for a path that is cut', { path: lastSeen(60) }, undefined],
   ])('for a stop %s', (_, observed, objection) => {
     const session = { ...inGrace, reason: 'stop_requested' as const, ...observed }
     expect(findObjection('deadline', session, settings)).toEqual(objection)
@@ -384,8 +441,8 @@ describe('for any observation', () => {
   test('a postponed deadline passes once that time has passed with all processes present', () => {
     const anyPresent = anySeconds.map(presentFor)
     fc.assert(
-      fc.property(anySession, anyPresent, anyPresent, (observed, api, worker) => {
-        const session = { ...observed, api, worker }
+      fc.property(anySession, anyPresent, anyPresent, anyPresent, (observed, api, path, worker) => {
+        const session = { ...observed, api, path, worker }
         const objection = findObjection('deadline', session, settings)
         if (objection?.type !== 'postponed') return
         const seconds = objection.forSeconds
@@ -396,6 +453,7 @@ describe('for any observation', () => {
           graceSeconds: session.graceSeconds === null ? null : session.graceSeconds + seconds,
           graceEndsInSeconds: session.graceEndsInSeconds === null ? null : 0,
           api: presentFor(api.forSeconds + seconds),
+          path: presentFor(path.forSeconds + seconds),
           worker: presentFor(worker.forSeconds + seconds),
         }
         expect(findObjection('deadline', later, settings)).toBeUndefined()

@@ -4,15 +4,17 @@
  */
 import { instanceJobs } from '../../activities/jobs/instance-jobs.ts'
 import { relaySessionJobs } from '../../activities/jobs/relay-session-jobs.ts'
+import { reportPathJobs } from '../../activities/jobs/report-path-jobs.ts'
 import { warmInstanceJobs } from '../../activities/jobs/warm-instance-jobs.ts'
 import { workflowRestartJobs } from '../../activities/jobs/workflow-restart-jobs.ts'
+import type { Database } from '../../db/connection.ts'
 import { createLog } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { createFailingWorkflows } from '../../workflows/failing-workflows-client.ts'
 import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import type { TestApi } from './api.ts'
 
-export type RelayJobName = 'watch_health' | 'watch_warm_instances' | 'sweep_orphans' | 'restart_workflows'
+export type RelayJobName = 'watch_health' | 'probe_api' | 'watch_warm_instances' | 'sweep_orphans' | 'restart_workflows'
 
 /** Runs a job once. @param providers by region; only some jobs need them. */
 export async function runRelayJob(
@@ -29,6 +31,7 @@ export async function runRelayJob(
   const jobs = [
     ...warmInstanceJobs({ ...deps, warmInstances }),
     ...relaySessionJobs({ ...deps, relaySessions }),
+    ...reportPathJobs(deps),
     ...instanceJobs({ ...deps, metrics }),
     ...workflowRestartJobs({
       ...{ ...deps, sealing, metrics, failingWorkflows, relaySessions, subscriptions, warmInstances },
@@ -43,12 +46,18 @@ export async function endGrace({ sql, services }: TestApi, sessionId: string): P
   await services.relaySessions.wake(sessionId)
 }
 
+/** As if the API had been there, and the path of reports open where it is, for a day. */
+export async function lengthenReception(sql: Database): Promise<void> {
+  await sql`update presence set since = now() - interval '1 day' where role = 'api'`
+  await sql`update report_paths set since = now() - interval '1 day'`
+}
+
 /**
  * Makes the relays of sessions silent for an hour, in which the API could take reports. One that has not reported was bound an hour
  * ago, and one that was missing at its provider was so a minute ago.
  */
 export async function makeSilent({ sql }: TestApi, sessionIds: readonly string[]): Promise<void> {
-  await sql`update presence set since = now() - interval '1 day' where role = 'api'`
+  await lengthenReception(sql)
   await sql`update relay_health set last_report_at = now() - interval '1 hour' where session_id in ${sql(sessionIds)}`
   await sql`
     update relay_sessions set active_at = case when active_at is not null then now() - interval '1 hour' end,

@@ -190,7 +190,7 @@ function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { brok
   const lastReportSeconds = lastReportAt === null ? null : Math.max(0, stoppedAt - lastReportAt)
   const since = apiSince.findLast((one) => one <= stoppedAt) ?? stoppedAt
   const api = { forSeconds: stoppedAt - since, lastSeenSeconds: 0 }
-  const expected = Math.max(activeAt, stoppedAt - usageEndedSecondsAgo({ lastReportSeconds, api }, limits))
+  const expected = Math.max(activeAt, stoppedAt - usageEndedSecondsAgo({ lastReportSeconds, api, path: null }, limits))
   // During a break silence does not count, and so the session is charged until its stop.
   const isInBreak = apiSince.some((one) => one > stoppedAt && one - stoppedAt < breakSecondsMax)
   const isEnd = (at: number) => Math.abs(endedAt - at) < toleranceSeconds

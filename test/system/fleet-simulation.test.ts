@@ -179,7 +179,7 @@ async function checkRows(): Promise<void> {
   for (const broken of await findBrokenRows(sql, providers)) unexpected.add(broken)
   for (const broken of await findWronglyGone(sql, providers)) unexpected.add(broken)
   const [row] = await sql<{ live: number; since: number }[]>`
-    select extract(epoch from since)::float8 as since,
+    select extract(epoch from greatest(since, (select max(since) from report_paths)))::float8 as since,
       (select count(*)::int from relay_sessions where state <> 'stopped') as live
     from presence where role = 'api'`
   liveMax = Math.max(liveMax, row?.live ?? 0)

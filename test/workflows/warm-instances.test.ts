@@ -4,7 +4,7 @@ import { type RelayProvider, RelayProviderError } from '../../providers/relay/pr
 import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import { createFakeRelays } from '../support/fake-relay-provider.ts'
-import { type RelayJobName, runRelayJob } from '../support/relay-jobs.ts'
+import { lengthenReception, type RelayJobName, runRelayJob } from '../support/relay-jobs.ts'
 import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'
 
 const warm = 2
@@ -122,7 +122,7 @@ const untilActive = (region: Region, user: RelayUser) =>
 /** Makes instances silent for an hour, in which the API could take reports, and has their region woken. */
 async function loseReports(instanceIds: readonly string[]): Promise<void> {
   const { sql } = service.api
-  await sql`update presence set since = now() - interval '1 day' where role = 'api'`
+  await lengthenReception(sql)
   await sql`update instances set last_report_at = now() - interval '1 hour' where instance_id in ${sql(instanceIds)}`
   await runJob('watch_warm_instances')
 }
@@ -160,7 +160,7 @@ describe.concurrent('a region with warm instances', () => {
     expect(started.map((session) => session.instance_id).toSorted()).toEqual(ready.toSorted())
     const [dead = '', hanging = ''] = ready
     process.kill(processOf(dead)?.pid ?? 0, 'SIGKILL')
-    await service.api.sql`update presence set since = now() - interval '1 day' where role = 'api'`
+    await lengthenReception(service.api.sql)
     await service.api.sql`
       update relay_sessions set instance_bound_at = now() - interval '1 hour' where instance_id in ${service.api.sql(ready)}`
     await runJob('watch_health')
