@@ -8,7 +8,7 @@ import { countAliveWorkers, greatestSkews } from '../../db/workers.ts'
 /** Reads the figures. @returns a function that adds them to a registry. */
 export async function readServerGauges(sql: Sql): Promise<(registry: Registry) => void> {
   const startedAt = performance.now()
-  const { connections, connectionsMax, absences } = await readServerFigures(sql)
+  const { connections, connectionsMax, absences, probeFailingSeconds } = await readServerFigures(sql)
   const roundTripSeconds = (performance.now() - startedAt) / 1000
   const [workers, skews, certificates] = await Promise.all([
     countAliveWorkers(sql),
@@ -29,6 +29,10 @@ export async function readServerGauges(sql: Sql): Promise<(registry: Registry) =
       ['role'],
     )
     for (const { role, seconds } of absences) absence.set({ role }, seconds)
+    gauge(
+      'svc_api_probe_failing_seconds',
+      'Time since workers cannot reach the API through its public address, as relays do.',
+    ).set(probeFailingSeconds)
     const skew = gauge(
       'svc_clock_skew_seconds',
       'Largest clock difference between a live worker and Postgres or Temporal.',

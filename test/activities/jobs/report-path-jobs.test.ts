@@ -1,14 +1,16 @@
 /** The path of reports to the API is cut: its proxy, name or certificate is away while the API and the relays run. */
+import { MockActivityEnvironment } from '@temporalio/testing'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { createWarmInstanceActivities } from '../../../activities/warm-instances.ts'
 import type { SessionView } from '../../../api/relay-session-view.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { suspendJob } from '../../support/jobs.ts'
-import { endGrace, makeSilent } from '../../support/relay-jobs.ts'
+import { endGrace, lengthenReception, makeSilent } from '../../support/relay-jobs.ts'
 import { eventually, freePort, type Passage, passageTo } from '../../support/relays.ts'
 import { longRelayTimeouts } from '../../support/subscribers.ts'
 
 /** Each test has regions of its own. */
-const regions = ['one', 'three', 'six', 'cut', 'reporting', 'gone', 'grace', 'starting', 'unwatched'] as const
+const regions = ['one', 'three', 'six', 'cut', 'reporting', 'gone', 'grace', 'starting', 'warm', 'unwatched'] as const
 type Region = (typeof regions)[number]
 
 let service: FakeRelayService
@@ -23,7 +25,9 @@ beforeAll(async () => {
       SVC_RELAY_GRACE_SECONDS: '600',
       PORT: String(port),
       SVC_API_URL: new URL(passage.url).origin,
-      SVC_REGIONS: JSON.stringify(regions.map((region) => ({ region, display_name: region, provider: 'local' }))),
+      SVC_REGIONS: JSON.stringify(
+        regions.map((region) => ({ region, display_name: region, provider: 'local', warm: region === 'warm' ? 1 : 0 })),
+      ),
     },
   })
   await probe()
@@ -165,6 +169,31 @@ describe('while relays cannot reach the API', () => {
       (state) => state === 'active',
     )
   })
+})
+
+test('warm instances are not replaced for their silence while relays cannot reach the API', async () => {
+  const { sql, services } = service.api
+  const { planWarmInstances } = createWarmInstanceActivities({ ...services, providers: new Map() })
+  // As the workflow of the region does when it is woken.
+  const plan = () => new MockActivityEnvironment().run(planWarmInstances, { region: 'warm', mayCreate: false })
+  await service.runJob('watch_warm_instances')
+  const [{ instanceId } = { instanceId: '' }] = await eventually(
+    () =>
+      sql<
+        { instanceId: string }[]
+      >`select instance_id from instances where region = 'warm' and launched_at is not null`,
+    (launched) => launched.length === 1,
+  )
+  const silence = async () => {
+    await lengthenReception(sql)
+    await sql`update instances set last_report_at = now() - interval '1 hour' where instance_id = ${instanceId}`
+  }
+  await whileCut(async () => {
+    await silence()
+    expect(await plan()).toMatchObject({ unbound: 1, destroy: [] })
+  })
+  await silence()
+  expect(await plan()).toMatchObject({ unbound: 0, destroy: [instanceId] })
 })
 
 test('silence does not count when no worker has looked at the path, as when the last one died in an outage', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { startJobs } from '../../../activities/jobs/jobs.ts'
+import { recordProbe } from '../../../db/report-paths.ts'
 import { startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'
 import { eventually } from '../../support/relays.ts'
@@ -19,6 +20,22 @@ test('a role is absent since its last confirmation', async () => {
   const metric = await readMetrics(api)
   expect(metric('svc_process_absent_seconds{role="worker"}')).toBeGreaterThanOrEqual(300)
   expect(metric('svc_process_absent_seconds{role="api"}')).toBeLessThan(300)
+})
+
+test('the time for which the API is not reached through its public address is shown where it was reached before', async () => {
+  const readFailing = async () => (await readMetrics(api))('svc_api_probe_failing_seconds')
+  const probe = (isReached: boolean) => recordProbe(api.sql, { isReached, regions: [], healthTimeoutSeconds: 45 })
+  await probe(false)
+  await api.sql`update api_probe set failing_since = now() - interval '300 seconds'`
+  expect(await readFailing()).toBe(0)
+  await probe(true)
+  expect(await readFailing()).toBe(0)
+  await probe(false)
+  await api.sql`update api_probe set failing_since = now() - interval '300 seconds'`
+  await probe(false)
+  expect(await readFailing()).toBeGreaterThanOrEqual(300)
+  await probe(true)
+  expect(await readFailing()).toBe(0)
 })
 
 test('the interval of a job is the one of the worker that started last', async () => {
