@@ -4,6 +4,7 @@ import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'
 import type { Peer, Remote } from './peer.ts'
+import { createPeerCheck } from './possible-peers.ts'
 import { RefusalCounts } from './refusal-counts.ts'
 import { SrtGate } from './srt-gate.ts'
 import { isCall } from './srt-packets.ts'
@@ -70,9 +71,14 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
     },
     onPublished: (bytes, at) => meter.totals.receive(bytes, at),
   })
+  const isPossible = createPeerCheck({ host, ports: [srtlaPort, publishPort, playPort].map(({ port }) => port) })
+  const receive = (port: UdpPort, handle: (datagram: Buffer, from: Remote) => void) =>
+    port.receive((datagram, from) => {
+      if (isPossible(from)) handle(datagram, from)
+    })
   const passToGate = (role: Role, port: UdpPort) =>
-    port.receive((datagram, from) => gate.receive(role, datagram, new UdpPeer(port, from), now()))
-  srtlaPort.receive((datagram, from) => srtla.receive(datagram, from, now()))
+    receive(port, (datagram, from) => gate.receive(role, datagram, new UdpPeer(port, from), now()))
+  receive(srtlaPort, (datagram, from) => srtla.receive(datagram, from, now()))
   passToGate('publish', publishPort)
   passToGate('play', playPort)
   const isolateAdmitted = () => {

@@ -28,6 +28,15 @@ export function limitLog(log: Log): Log {
   }
 }
 
+/** Runs what one datagram causes. A fault of the program in it must not end all streams of the relay. */
+export function contain(log: Log, message: string, run: () => void): void {
+  try {
+    run()
+  } catch (error) {
+    log('error', message, { error: error instanceof Error ? error.stack : String(error) })
+  }
+}
+
 /** Writes to standard output. The relay keeps running when the output cannot be written. */
 export function createLog(instanceId: string): Log {
   const format: (...entry: Parameters<Log>) => string = (level, msg, fields) => {

@@ -5,6 +5,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { Engine, EngineEnd } from './engine.ts'
+import { contain, type Log } from './log.ts'
 import { PacketLoss } from './packet-loss.ts'
 import type { Peer } from './peer.ts'
 import {
@@ -40,6 +41,8 @@ export interface ConnectionOptions {
   readonly engine: Engine
   readonly cap: ThroughputCap | undefined
   readonly now: number
+  /** For what any datagram may cause. */
+  readonly log: Log
   /** The engine refuses the caller, whose connection is closed then. */
   readonly onRefused: (reason: RelayRefusal) => void
   /** Called with the size of each data packet of the peer. */
@@ -116,9 +119,8 @@ export class SrtConnection {
     // Any other one is a delayed packet of a former connection from the same address, or a forged one.
     if (!isRepeatedConclusion && (destination === undefined || destination !== this.#engineSocketId)) return
     this.#count(datagram, now)
-    const upstream = this.#upstream
-    if (upstream === undefined || this.#engineCookie === undefined) return
-    if (isHandshake(datagram)) this.#sendConclusion(upstream, datagram)
+    if (this.#engineCookie === undefined) return
+    if (isHandshake(datagram)) this.#sendConclusion(datagram)
     else if (this.#options.cap) this.#options.cap.push(datagram.length, () => this.#forward(datagram))
     else this.#forward(datagram)
   }
@@ -130,7 +132,7 @@ export class SrtConnection {
     this.#state = 'closed'
     clearInterval(this.#induction)
     this.peer.send(buildShutdown(this.peerSocketId))
-    if (this.#engineSocketId !== undefined) this.#upstream?.send(buildShutdown(this.#engineSocketId))
+    if (this.#engineSocketId !== undefined) this.#send(buildShutdown(this.#engineSocketId))
     this.#upstream?.close()
     this.#end?.close()
     this.#options.onClosed(wasOpening ? `not established: ${reason}` : reason)
@@ -149,7 +151,11 @@ export class SrtConnection {
     this.#upstream = upstream
     // Refused datagrams until the engine listens, and after it has ended.
     upstream.on('error', () => {})
-    upstream.on('message', (datagram) => this.#receiveFromEngine(datagram))
+    upstream.on('message', (datagram) =>
+      contain(this.#options.log, 'a datagram of the engine could not be handled', () =>
+        this.#receiveFromEngine(datagram),
+      ),
+    )
     upstream.connect(end.port, end.address)
     await new Promise<void>((done) => upstream.once('connect', done))
     if (this.#isClosed()) return
@@ -157,7 +163,7 @@ export class SrtConnection {
     const until = performance.now() + openMillisMax
     const send = () => {
       if (performance.now() > until) this.close('the engine does not answer')
-      else upstream.send(induction)
+      else this.#send(induction)
     }
     send()
     this.#induction = setInterval(send, inductionMillis)
@@ -193,10 +199,10 @@ export class SrtConnection {
   }
 
   #receiveCookie({ cookie }: Handshake): void {
-    if (this.#engineCookie !== undefined || !this.#upstream) return
+    if (this.#engineCookie !== undefined) return
     clearInterval(this.#induction)
     this.#engineCookie = cookie
-    this.#sendConclusion(this.#upstream, this.#options.conclusion)
+    this.#sendConclusion(this.#options.conclusion)
   }
 
   #receiveAgreement({ socketId, latencyMillis }: Handshake): void {
@@ -207,16 +213,21 @@ export class SrtConnection {
     this.#end?.connected()
   }
 
-  #sendConclusion(upstream: Socket, conclusion: Buffer): void {
+  /** What cannot be sent is lost, as on the way. */
+  #send(datagram: Buffer): void {
+    contain(this.#options.log, 'a datagram could not be passed to the engine', () => this.#upstream?.send(datagram))
+  }
+
+  #sendConclusion(conclusion: Buffer): void {
     const streamId = this.#end?.streamId
     const rewritten = streamId === undefined ? conclusion : replaceStreamId(conclusion, streamId)
-    upstream.send(replaceCookie(rewritten, this.#engineCookie ?? 0))
+    this.#send(replaceCookie(rewritten, this.#engineCookie ?? 0))
   }
 
   /** The end of a connection takes effect here, after all data that the cap has delayed. */
   #forward(datagram: Buffer): void {
     if (this.#state === 'closed') return
-    this.#upstream?.send(datagram)
+    this.#send(datagram)
     if (isData(datagram)) this.#end?.received?.()
     if (isShutdown(datagram)) this.close('ended by the peer')
   }

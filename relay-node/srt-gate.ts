@@ -6,7 +6,7 @@
 import type { RelayRefusal } from '../platform/relay-refusals.ts'
 import type { Engine } from './engine.ts'
 import { HandshakeCookies } from './handshake-cookies.ts'
-import type { Log } from './log.ts'
+import { type Log, limitLog } from './log.ts'
 import type { Peer } from './peer.ts'
 import { Refusals } from './refusals.ts'
 import { ReplyBudget } from './reply-budget.ts'
@@ -52,6 +52,7 @@ export class SrtGate {
   readonly #options: GateOptions
   readonly #connections = { publish: new Map<string, SrtConnection>(), play: new Map<string, SrtConnection>() }
   readonly #refusals: Refusals
+  readonly #limitedLog: Log
   readonly #starts = new StartBudget()
   readonly #cookies = new HandshakeCookies()
   /** SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has registered. */
@@ -60,6 +61,7 @@ export class SrtGate {
   constructor(options: GateOptions) {
     this.#options = options
     this.streamToken = options.streamToken
+    this.#limitedLog = limitLog(options.log)
     this.#refusals = new Refusals(options.refusalMillis ?? 1_000)
   }
 
@@ -174,7 +176,7 @@ export class SrtGate {
     connections.get(peer.key)?.close('replaced by a new connection from the same address')
     const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
     const connection = new SrtConnection({
-      ...{ role, peer, conclusion, engine, cap, now },
+      ...{ role, peer, conclusion, engine, cap, now, log: this.#limitedLog },
       onRefused: (reason) => this.#options.onRefused?.(reason),
       onData: role === 'publish' ? onPublished : undefined,
       onClosed: (reason) => {

@@ -6,11 +6,10 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
-import type { Log } from './log.ts'
+import { contain, type Log, limitLog } from './log.ts'
 import { addressOf, type Peer, type Remote } from './peer.ts'
 
 const bufferBytes = 4 * 1024 * 1024
-const logMillis = 10_000
 const bindAttemptsMax = 20
 
 /** Other systems do not deliver to the connected socket among several on one port. */
@@ -18,7 +17,9 @@ const canIsolate = process.platform === 'linux'
 
 export interface UdpPort {
   readonly port: number
+  /** What the handler throws is logged. */
   receive(onDatagram: (datagram: Buffer, from: Remote) => void): void
+  /** Never throws: what cannot be sent is lost, as on the way, and logged. */
   send(datagram: Buffer, to: Remote): void
   /** Gives exactly these remotes a socket of their own. */
   isolate(remotes: readonly Remote[]): void
@@ -50,17 +51,17 @@ export class UdpPeer implements Peer {
  * @param fixedPort 0 for a free one.
  * Rejects when the port is taken, or none is free.
  */
-export async function openUdpPort(host: string, log: Log, fixedPort = 0): Promise<UdpPort> {
+export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0): Promise<UdpPort> {
+  const log = limitLog(unlimitedLog)
   const shared = await bindPort(host, fixedPort)
   const { port } = shared.address()
   const isolated = new Map<string, Socket>()
   let onDatagram: (datagram: Buffer, from: Remote) => void = () => {}
   const listen = (socket: Socket): Socket => {
     enlargeBuffers(socket)
-    return socket.on('message', (datagram, from: RemoteInfo) => {
-      // Source port 0 means that no answer is possible, and a socket refuses to send to it with an exception.
-      if (from.port !== 0) onDatagram(datagram, from)
-    })
+    return socket.on('message', (datagram, from: RemoteInfo) =>
+      contain(log, 'a datagram could not be handled', () => onDatagram(datagram, from)),
+    )
   }
   logErrors(shared, log)
   listen(shared)
@@ -70,9 +71,11 @@ export async function openUdpPort(host: string, log: Log, fixedPort = 0): Promis
       onDatagram = handler
     },
     send(datagram, to) {
-      const own = isolated.get(addressOf(to))
-      if (own) own.send(datagram)
-      else shared.send(datagram, to.port, to.address)
+      contain(log, 'a datagram could not be sent', () => {
+        const own = isolated.get(addressOf(to))
+        if (own) own.send(datagram)
+        else shared.send(datagram, to.port, to.address)
+      })
     },
     isolate(remotes) {
       if (!canIsolate) return
@@ -164,11 +167,8 @@ function enlargeBuffers(socket: Socket): void {
 
 /** An error of the network must not end the relay, nor fill its log. */
 function logErrors(socket: Socket, log: Log): void {
-  let loggedAt = Number.NEGATIVE_INFINITY
-  socket.on('error', (error: NodeJS.ErrnoException) => {
+  socket.on('error', ({ code, syscall }: NodeJS.ErrnoException) => {
     // A remote that has closed its port refuses what is still sent to it.
-    if (error.code === 'ECONNREFUSED' || performance.now() - loggedAt < logMillis) return
-    loggedAt = performance.now()
-    log('warn', 'a UDP socket had an error', { error: error.message })
+    if (code !== 'ECONNREFUSED') log('warn', 'a UDP socket had an error', { reason: code, syscall })
   })
 }

@@ -14,6 +14,15 @@ async function givenPort(boundHost = host) {
   return { port, received }
 }
 
+async function givenLoggedPort() {
+  const logged: string[] = []
+  const port = await openUdpPort(host, (level, message, fields) => {
+    logged.push(`${level} ${message} ${fields?.error}`)
+  })
+  onTestFinished(() => port.close())
+  return { logged, port }
+}
+
 async function givenCaller() {
   const socket = createSocket('udp4').bind(0, host)
   await once(socket, 'listening')
@@ -69,4 +78,33 @@ test('a fixed port is bound, and one that is taken is an error', async () => {
   const fixed = await openUdpPort(host, () => {}, port)
   onTestFinished(() => fixed.close())
   expect(fixed.port).toBe(port)
+})
+
+test('what a handler throws is logged, and later datagrams are handled', async () => {
+  const { logged, port } = await givenLoggedPort()
+  const handled: string[] = []
+  port.receive((datagram) => {
+    handled.push(`${datagram}`)
+    if (`${datagram}` === 'bad') throw new Error('a fault of the program')
+  })
+  const { socket } = await givenCaller()
+  for (const text of ['bad', 'bad', 'good']) socket.send(text, port.port, host)
+
+  await eventually(
+    () => handled,
+    (all) => all.length === 3,
+  )
+  expect(logged).toEqual([expect.stringMatching(/^error a datagram could not be handled .*a fault of the program/s)])
+})
+
+test('what cannot be sent is logged once, without an exception, and later datagrams are sent', async () => {
+  const { logged, port } = await givenLoggedPort()
+  const { socket, remote } = await givenCaller()
+  for (const impossible of [0, -1, 70_000, Number.NaN])
+    port.send(Buffer.from('lost'), { address: '198.51.100.7', port: impossible, family: 'IPv4' })
+  const answer = once(socket, 'message')
+  port.send(Buffer.from('welcome'), remote)
+
+  expect(`${(await answer)[0]}`).toBe('welcome')
+  expect(logged).toEqual([expect.stringMatching(/^error a datagram could not be sent .*Port should be/s)])
 })

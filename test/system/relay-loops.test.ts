@@ -45,6 +45,24 @@ test('no forged handshake makes two relays answer each other', async () => {
   expect(await raw.countBetween(one.publishPort, other.publishPort)).toBe(forged.length + 1)
 })
 
+test('a datagram from one of its own ports gets no answer of a relay', async () => {
+  const { one, raw, caller } = await givenTwoRelays()
+  const ports = [one.srtlaPort, one.publishPort, one.playPort]
+  const pairs = ports.flatMap((port) => ports.map((from) => ({ port, from })))
+  await raw.send(
+    pairs.map(({ port, from }) => ({
+      ...{ source: one.host, sourcePort: from, target: one.host, targetPort: port },
+      payload: port === one.srtlaPort ? buildRegistration('reg1', randomBytes(256)) : handshake({ version: 4 }),
+    })),
+  )
+  // Their answers come after the others would.
+  await ask(caller, buildRegistration('reg1', randomBytes(256)), one.srtlaPort, one.host)
+  for (const port of [one.publishPort, one.playPort]) await ask(caller, handshake({ version: 4 }), port, one.host)
+
+  for (const { port, from } of pairs.filter(({ port, from }) => port < from))
+    expect(await raw.countBetween(port, from)).toBe(2)
+})
+
 test('a keepalive between two relays that are forged links of each other ends after a few echoes', async () => {
   const { one, other, raw, caller } = await givenTwoRelays()
   for (const [relay, forged] of [
