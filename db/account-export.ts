@@ -172,6 +172,7 @@ export const unexportedTables: Readonly<Record<string, string>> = {
   refresh_tokens: 'Hashes of secrets. Their sign-ins are in auth_sessions.',
   instances: 'Machines of the service. Those of a session are named by relay_sessions.',
   erased_accounts: 'Accounts that do not exist any more.',
+  erased_account_subscriptions: 'Subscriptions of accounts that do not exist any more.',
 }
 
 /** Columns that are not exported as they are stored. */

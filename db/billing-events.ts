@@ -16,7 +16,7 @@ import {
   type SubscriptionRef,
 } from './billing-owners.ts'
 import { type Database, first, type Sql } from './connection.ts'
-import { ignoreEventsOfErasedAccounts } from './erased-accounts.ts'
+import { ignoreEventsOfErasedAccounts } from './erased-account-subscriptions.ts'
 
 export type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 

@@ -72,6 +72,10 @@ export const retentionRules: readonly Rule[] = [
     table: 'erased_accounts',
     isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${erasedAccountDays})`,
   },
+  {
+    table: 'erased_account_subscriptions',
+    isExpired: (sql) => sql`next_attempt_at is null and found_at < now() - make_interval(days => ${erasedAccountDays})`,
+  },
   { table: 'ended_workflows', isExpired: (sql) => sql`last_ended_at < now() - interval '1 day'` },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${usageNoticeDays})` },
   { table: 'audit_entries', isExpired: (sql, { auditDays }) => sql`at < now() - make_interval(days => ${auditDays})` },

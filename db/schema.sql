@@ -144,6 +144,21 @@ create table epochs (
   constraint epochs_pkey primary key (name)
 );
 
+create table erased_account_subscriptions (
+  provider        text        not null,
+  subscription_id text        not null,
+  account_id      uuid        not null,
+  requests        integer     not null default 1,
+  attempts        integer     not null default 0,
+  found_at        timestamptz not null default now(),
+  next_attempt_at timestamptz default now(),
+  last_error      text,
+  constraint erased_account_subscriptions_pkey primary key (provider, subscription_id)
+);
+
+create index erased_account_subscriptions_age on erased_account_subscriptions (found_at) where next_attempt_at is null;
+create index erased_account_subscriptions_due on erased_account_subscriptions (next_attempt_at) where next_attempt_at is not null;
+
 create table erased_accounts (
   user_id   uuid        not null,
   erased_at timestamptz not null default now(),

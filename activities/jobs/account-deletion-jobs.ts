@@ -1,4 +1,7 @@
-/** The job that carries out scheduled deletions of accounts: it cancels their subscriptions, and erases them when they are due. */
+/**
+ * The jobs of deleted accounts. One carries out scheduled deletions: it cancels the subscriptions, and erases the accounts that are
+ * due. The other cancels what is billed for an account that was erased before.
+ */
 import {
   eraseAccount,
   listDueDeletions,
@@ -6,10 +9,17 @@ import {
   type ScheduledDeletion,
   scheduleDeletionAttempt,
 } from '../../db/account-deletion.ts'
+import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
+import {
+  type BilledSubscription,
+  listDueCancellations,
+  markCancelled,
+  postponeCancellation,
+} from '../../db/erased-account-subscriptions.ts'
+import type { BillingSource } from '../../domain/billing-event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Billing } from '../../providers/billing/billing.ts'
-
 import type { Job } from './jobs.ts'
 
 interface Deps {
@@ -20,9 +30,17 @@ interface Deps {
 
 /** An account has few subscriptions. With calls of 10 s at most, these take less than half of what a run may take. */
 const deletionsMax = 10
+/** The same for calls one after another. */
+const cancellationsMax = 10
 
 export const accountDeletionJobs = (deps: Deps): readonly Job[] => [
   { name: 'delete_accounts', everySeconds: 5, runSecondsMax: 300, run: (signal) => deleteAccounts(deps, signal) },
+  {
+    name: 'cancel_erased_subscriptions',
+    everySeconds: 5,
+    runSecondsMax: 300,
+    run: (signal) => cancelErasedSubscriptions(deps, signal),
+  },
 ]
 
 async function deleteAccounts(deps: Deps, signal?: AbortSignal): Promise<void> {
@@ -51,10 +69,42 @@ async function attempt(deps: Deps, { userId, isDue }: ScheduledDeletion): Promis
 /** The provider's webhook changes the stored subscriptions. @returns the number of subscriptions that wait for it. */
 async function cancelSubscriptions({ sql, billing }: Deps, userId: string): Promise<number> {
   const subscriptions = await listUncancelledSubscriptions(sql, userId)
-  for (const { provider, subscriptionId } of subscriptions) {
-    if (provider !== billing.provider.name)
-      throw new Error(`a subscription at ${provider}, which is not the configured provider, has to be cancelled there`)
-    await billing.provider.cancel(subscriptionId)
-  }
+  for (const one of subscriptions) await cancelAtProvider(one, billing)
   return subscriptions.length
+}
+
+/** It can be repeated. */
+async function cancelAtProvider(
+  { provider, subscriptionId }: { readonly provider: BillingSource; readonly subscriptionId: string },
+  billing: Billing,
+): Promise<void> {
+  if (provider !== billing.provider.name)
+    throw new Error(`a subscription at ${provider}, which is not the configured provider, has to be cancelled there`)
+  await billing.provider.cancel(subscriptionId)
+}
+
+async function cancelErasedSubscriptions(deps: Deps, signal?: AbortSignal): Promise<void> {
+  for (const one of await listDueCancellations(deps.sql, cancellationsMax)) {
+    if (signal?.aborted) return
+    await cancelErasedSubscription(deps, one)
+  }
+}
+
+async function cancelErasedSubscription({ sql, log, billing }: Deps, one: BilledSubscription): Promise<void> {
+  const { provider, subscriptionId, accountId } = one
+  const names = { provider, subscription_id: subscriptionId, account_id: accountId }
+  try {
+    await cancelAtProvider(one, billing)
+    await sql.begin(async (tx) => {
+      if (!(await markCancelled(tx, one))) return
+      await recordAuditEntry(tx, { initiator: 'system', action: 'erased_subscription_cancelled', detail: names })
+    })
+    log.warn(
+      names,
+      'a subscription that was billed for an erased account was cancelled; its last payment may be refunded',
+    )
+  } catch (error) {
+    log.error({ err: error, ...names }, 'a subscription of an erased account could not be cancelled; it is retried')
+    await postponeCancellation(sql, one, (error as Error).message)
+  }
 }

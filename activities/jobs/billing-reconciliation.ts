@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../../db/billing-customers.ts'
 import { recordEvent } from '../../db/billing-events.ts'
 import type { Database } from '../../db/connection.ts'
+import { type ListedOfNobody, queueListedOfErasedAccounts } from '../../db/erased-account-subscriptions.ts'
 import {
   findNewestEvent,
   findRecordedEvent,
@@ -67,7 +68,9 @@ const loggedMax = 20
 export async function reconcile({ sql, provider, log, dryRun = false }: Deps): Promise<Reconciliation> {
   const list = await provider.list()
   if (!dryRun) await recordCustomers(sql, provider.name, list.flatMap(customerOf))
-  const { found, unknown } = await compare(sql, provider.name, list)
+  const { found, ofNobody } = await compare(sql, provider.name, list)
+  const erased = new Set(dryRun ? [] : await queueListedOfErasedAccounts(sql, provider.name, ofNobody))
+  const unknown = ofNobody.map(({ subscriptionId }) => subscriptionId).filter((id) => !erased.has(id))
   const differences: ReconciledDifference[] = []
   let corrections = 0
   for (const { userId, isNamed, event, stored, listed } of found) {
@@ -141,9 +144,9 @@ async function compare(
   sql: Database,
   provider: string,
   list: readonly ListedSubscription[],
-): Promise<{ found: Difference[]; unknown: string[] }> {
+): Promise<{ found: Difference[]; ofNobody: ListedOfNobody[] }> {
   const found: Difference[] = []
-  const unknown: string[] = []
+  const ofNobody: ListedOfNobody[] = []
   for (let from = 0; from < list.length; from += batchRows) {
     const batch = list.slice(from, from + batchRows)
     const queries = batch.map(({ event: { subscriptionId, kind }, userRef }) => ({
@@ -156,14 +159,17 @@ async function compare(
       const own = stored[index]
       if (!own || isSame(event, own, Date.now())) continue
       const { userId } = own
-      if (userId === null) unknown.push(event.subscriptionId)
-      else {
-        const isNamed = userId === queries[index]?.userId
+      const named = queries[index]?.userId ?? null
+      if (userId === null) {
+        const isBilled = event.action !== 'cancelled' && event.action !== 'downgrade'
+        ofNobody.push({ subscriptionId: event.subscriptionId, userId: named, isBilled })
+      } else {
+        const isNamed = userId === named
         found.push({ userId, isNamed, event, stored: describeStored(own), listed: describeListed(event) })
       }
     }
   }
-  return { found, unknown }
+  return { found, ofNobody }
 }
 
 const parseUuid = (text: string | null): string | null =>

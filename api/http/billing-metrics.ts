@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { countAccountsByPlan, countUnusedBilling } from '../../db/account-figures.ts'
 import type { Sql } from '../../db/connection.ts'
+import { countBilledOfErasedAccounts } from '../../db/erased-account-subscriptions.ts'
 import type { BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing-event.ts'
 
 interface CountedEvent {
@@ -43,7 +44,11 @@ const plans = [
 
 /** Reads the figures. @returns a function that adds them to a registry. */
 export async function readAccountGauges(sql: Sql): Promise<(registry: Registry) => void> {
-  const [byPlan, billed] = await Promise.all([countAccountsByPlan(sql), countUnusedBilling(sql)])
+  const [byPlan, billed, erased] = await Promise.all([
+    countAccountsByPlan(sql),
+    countUnusedBilling(sql),
+    countBilledOfErasedAccounts(sql),
+  ])
   return (registry) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
       new Gauge({ name, help, labelNames, registers: [registry] })
@@ -56,6 +61,9 @@ export async function readAccountGauges(sql: Sql): Promise<(registry: Registry) 
     )
     gauge('svc_billing_accounts_with_two_plans', 'Accounts that are billed for more than one plan.').set(
       billed.accountsWithTwoPlans,
+    )
+    gauge('svc_billing_erased_accounts_billed', 'Subscriptions of erased accounts that are to be cancelled.').set(
+      erased,
     )
   }
 }

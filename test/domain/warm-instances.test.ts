@@ -46,12 +46,12 @@ describe('the plan of warm instances', () => {
     })
   })
 
-  test('retires none that may have a session of an earlier epoch, and creates another one when it is silent', () => {
+  test('retires none that may have a session of an earlier epoch, and creates another for one that is silent', () => {
     const unbound = [
       instance('silent', { silentSeconds: 46, mayHaveStream: true }),
       instance('old', { isCurrent: false, mayHaveStream: true }),
     ]
-    expect(planWarmInstances(unbound, { ...target, placesTaken: 2 })).toEqual({ retire: [], create: 2 })
+    expect(planWarmInstances(unbound, { ...target, placesTaken: 2 })).toEqual({ retire: [], create: 1 })
     expect(planWarmInstances(unbound, { ...target, warm: 0 })).toEqual({ retire: [], create: 0 })
   })
 

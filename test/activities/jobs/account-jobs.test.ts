@@ -46,6 +46,9 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
   await sql`update audit_entries set at = ${then} where user_id = ${userId}`
   await sql`insert into erased_accounts (user_id, erased_at) values (gen_random_uuid(), ${then})`
   await sql`
+    insert into erased_account_subscriptions (provider, subscription_id, account_id, found_at, next_attempt_at)
+    values ('stripe', ${userId}, ${userId}, ${then}, null), ('sandbox', ${userId}, ${userId}, ${then}, ${then})`
+  await sql`
     insert into ended_workflows (workflow_id, workflow_type, first_run_id, last_run_id, last_ended_at)
     values (${userId}, 'relaySession', 'first', 'last', ${then})`
   await sql`insert into operator_networks (network, last_used_at) values (${userId}, ${then})`
