@@ -96,7 +96,7 @@ export const exportedTables: readonly ExportedTable[] = [
   },
   {
     table: 'subscriptions',
-    columns: words('user_id provider subscription_id kind status quantity period_start period_end updated_at'),
+    columns: words('user_id provider subscription_id kind status quantity addons period_start period_end updated_at'),
     leftOut: {},
   },
   {

@@ -53,7 +53,7 @@ export async function recordReports(
         publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
-      select r.*, s.state, s.reason, s.command, s.stopped_at, s.instance_id as bound_instance_id,
+      select r.*, s.state, s.reason, s.command, s.created_at, s.stopped_at, s.instance_id as bound_instance_id,
         -- A subquery in a case runs only for its branch: reports of bound sessions do not read instances.
         case when s.instance_id is not null then s.instance_id <> r.instance_id else coalesce((
           select i.session_id is distinct from s.id or i.retired_at is not null
@@ -61,7 +61,9 @@ export async function recordReports(
         ), r.has_own_secret) end as is_other_instance
       from report r join relay_sessions s on s.id = r.session_id
     ), storable as (
-      select place, session_id, instance_id, is_idle, bytes_total, publishing_ms, started_at_ms, peak_bitrate_kbps, summary.*
+      select place, session_id, instance_id, is_idle, bytes_total, publishing_ms, started_at_ms, peak_bitrate_kbps, summary.*,
+        -- Of a stopped session the time of the last report stays as it was.
+        case when state = 'stopped' then created_at else now() end as reported_at
       from matched left join lateral (
         select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine where state <> 'stopped'
       ) summary on true
@@ -72,7 +74,7 @@ export async function recordReports(
         bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total,
         publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
         recent_slot)
-      select distinct on (session_id) session_id, instance_id, now(), case when is_idle then now() end,
+      select distinct on (session_id) session_id, instance_id, reported_at, case when is_idle then now() end,
         case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
         engine, case when is_publishing is not null then now() end, bytes_total,
         publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
@@ -81,7 +83,7 @@ export async function recordReports(
       from storable
       order by session_id, place desc
       on conflict (session_id) do update set
-        instance_id = excluded.instance_id, last_report_at = excluded.last_report_at,
+        instance_id = excluded.instance_id, last_report_at = greatest(h.last_report_at, excluded.last_report_at),
         -- A counter that has grown shows a stream between the reports.
         idle_since = case
           when excluded.idle_since is null then null
