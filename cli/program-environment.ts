@@ -64,6 +64,8 @@ const siteVariables = new Set([
   'SVC_PLAN_PRICE',
   'SVC_ADDON_PRICE',
   'SVC_CURRENCY',
+  'SVC_TIME_BANK_HOURS_PER_RELAY',
+  'SVC_TIME_BANK_ENFORCEMENT',
   'SVC_MAILBOX',
   // The site does not read it. It shows in the process table which stack the process belongs to.
   'SVC_DATA_DIR',

@@ -15,6 +15,8 @@ const SiteVariables = Variables.pick({
   SVC_PLAN_PRICE: true,
   SVC_ADDON_PRICE: true,
   SVC_CURRENCY: true,
+  SVC_TIME_BANK_HOURS_PER_RELAY: true,
+  SVC_TIME_BANK_ENFORCEMENT: true,
   SVC_MAILBOX: true,
 }).extend({ SVC_API_URL: url.default('http://localhost:8080') })
 
@@ -34,6 +36,7 @@ export function readSiteConfig(env: Environment = process.env) {
     /** Shown on the help page; undefined for none. */
     supportEmail: v.SVC_SUPPORT_EMAIL,
     prices: pricesOf(v),
+    relayTime: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
     /** Whether the page /mailbox exists. */
     mailbox: v.SVC_MAILBOX,
   })
@@ -55,5 +58,12 @@ const pricesOf = (v: PriceVariables): Prices => ({
   addon: v.SVC_ADDON_PRICE,
   currency: v.SVC_CURRENCY,
 })
+
+/** The relay time that pages promise. The api and the worker count and enforce it by the same variables. */
+export interface RelayTimeTerms {
+  /** Per cycle; 0 for no limit. */
+  readonly hoursPerRelay: number
+  readonly enforcement: 'report' | 'enforce'
+}
 
 export type SiteConfig = ReturnType<typeof readSiteConfig>

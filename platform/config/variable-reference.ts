@@ -149,8 +149,8 @@ const billing = {
   SVC_STRIPE_ADDON_PRICE_ID: apiAndWorker('Required with the provider stripe.'),
   SVC_PAYMENT_GRACE_SECONDS: apiAndWorker('How long paid access continues after a failed payment; 48 hours.'),
   SVC_ADDON_NOTICE_SECONDS: apiAndWorker('Time between a reduction of add-ons and the end of relays above the limit.'),
-  SVC_TIME_BANK_HOURS_PER_RELAY: apiAndWorker('Included hours per cycle for each relay of the plan.'),
-  SVC_TIME_BANK_ENFORCEMENT: apiAndWorker('report, or enforce: an account without hours left cannot start a relay.'),
+  SVC_TIME_BANK_HOURS_PER_RELAY: all('Included hours per cycle for each relay of the plan. Pages name them.'),
+  SVC_TIME_BANK_ENFORCEMENT: all('report, or enforce: an account without hours left cannot start a relay.'),
 } satisfies Section
 
 const retention = {

@@ -1,9 +1,10 @@
 /** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
 import { addonsMax, relayLimit } from '../../domain/plans.ts'
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { type ApiResult, unchecked } from '../api-client.ts'
 import type { Billing } from '../api-replies.ts'
 import type { PageResult, Visit } from '../page.ts'
+import { formatRelayTime } from '../plan-terms.ts'
 import { addPrices, formatPrice } from '../prices.ts'
 import { DateTime, Day } from '../time-text.tsx'
 
@@ -58,11 +59,12 @@ export const Addons = ({ billing: { plan_tier: tier, addons } }: BillingProps) =
 
 interface PurchasesProps extends BillingProps {
   readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
 }
 
-export const Purchases = ({ billing, prices }: PurchasesProps) => (
+export const Purchases = ({ billing, prices, relayTime }: PurchasesProps) => (
   <>
-    <PurchaseForms billing={billing} prices={prices} />
+    <PurchaseForms billing={billing} prices={prices} relayTime={relayTime} />
     {billing.manage_url === null ? null : (
       <p class="row">
         <a class="button second" href={billing.manage_url}>
@@ -81,7 +83,7 @@ function manageHint({ plan_tier: tier, plan_status: status, last_payment_failed:
 }
 
 /** A free account buys the plan from the comparison of plans. */
-function PurchaseForms({ billing, prices }: PurchasesProps) {
+function PurchaseForms({ billing, prices, relayTime }: PurchasesProps) {
   const { plan_status: status, addons, ends_at: ends } = billing
   if (status === 'cancelled') return <PlanForm text="Subscribe again" className="second" />
   if (status !== 'active') return null
@@ -93,7 +95,7 @@ function PurchaseForms({ billing, prices }: PurchasesProps) {
           <PlanForm text={planFormText(prices)} className="second" />
         </>
       )}
-      {addons < addonsMax ? <AddonsForm addons={addons} prices={prices} /> : null}
+      {addons < addonsMax ? <AddonsForm addons={addons} prices={prices} relayTime={relayTime} /> : null}
     </>
   )
 }
@@ -113,10 +115,11 @@ export const PlanForm = ({ text, className }: { readonly text: string; readonly 
 interface AddonsFormProps {
   readonly addons: number
   readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
 }
 
 /** Sends the total number of add-ons, so that a form that is submitted twice does not buy twice as many. */
-const AddonsForm = ({ addons, prices: { addon, currency } }: AddonsFormProps) => (
+const AddonsForm = ({ addons, prices: { addon, currency }, relayTime }: AddonsFormProps) => (
   <form class="fields" method="post" action="/account/checkout">
     <div class="field">
       <label for="addons">Total add-ons</label>
@@ -128,7 +131,8 @@ const AddonsForm = ({ addons, prices: { addon, currency } }: AddonsFormProps) =>
         ))}
       </select>
       <p class="muted" id="addons_hint">
-        Each add-on adds another relay for {formatPrice(addon, currency)} a month, up to {addonsMax} add-ons.
+        Each add-on adds another relay and {formatRelayTime(1, relayTime)}, for {formatPrice(addon, currency)} a month.
+        Up to {addonsMax} add-ons.
       </p>
     </div>
     <button class="second" type="submit">

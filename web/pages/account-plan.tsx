@@ -1,5 +1,5 @@
 /** The plan of an account, what it includes and costs, and the relay time used. */
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import type { Billing, Entitlement, Usage } from '../api-replies.ts'
 import { UsageMeter } from '../charts/usage-meter.tsx'
 import { Icon } from '../icons.tsx'
@@ -12,9 +12,10 @@ interface PlanProps {
   readonly entitlement: Entitlement
   readonly billing: Billing
   readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
 }
 
-export const Plan = ({ entitlement, billing, prices }: PlanProps) => (
+export const Plan = ({ entitlement, billing, prices, relayTime }: PlanProps) => (
   <section
     class="card"
     aria-labelledby="plan"
@@ -32,7 +33,7 @@ export const Plan = ({ entitlement, billing, prices }: PlanProps) => (
     <Addons billing={billing} />
     {isCharged(billing) ? <PlanPrices addons={billing.addons} prices={prices} /> : null}
     <Renewal billing={billing} />
-    <Purchases billing={billing} prices={prices} />
+    <Purchases billing={billing} prices={prices} relayTime={relayTime} />
   </section>
 )
 
@@ -41,12 +42,12 @@ const isCharged = (billing: Billing): boolean =>
   billing.plan_status === 'past_due' || (billing.plan_status === 'active' && !isComplimentary(billing))
 
 /** The plans side by side, for an account without the paid one. */
-export const PlanComparison = ({ prices }: { readonly prices: Prices }) => (
+export const PlanComparison = ({ prices, relayTime }: Pick<PlanProps, 'prices' | 'relayTime'>) => (
   <div class="plans">
     <FreePlan prices={prices}>
       <p class="current">Your current plan</p>
     </FreePlan>
-    <PaidPlan prices={prices}>
+    <PaidPlan prices={prices} relayTime={relayTime}>
       <PlanForm text="Get the paid plan" className="" />
     </PaidPlan>
   </div>

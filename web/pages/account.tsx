@@ -1,6 +1,8 @@
 /** The plan page of the account: the plan with its price, and relay time. */
+import type { RelayTimeTerms } from '../../platform/config/site.ts'
 import { type ApiResult, requireData } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
+import { describeLimit, formatRelays, formatRelayTime } from '../plan-terms.ts'
 import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
 import { Plan, PlanComparison, RelayTime } from './account-plan.tsx'
@@ -80,6 +82,7 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
     visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
     visit.api.GET('/api/v1/billing/subscription'),
   ])
+  const { prices, relayTime } = visit.config
   const { user, entitlement, usage } = requireData(summary, 'a request of the account page')
   const billing = requireData(subscription, 'a request of the account page')
   return {
@@ -97,16 +100,17 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
         <Message
           problem={refused?.problem}
           done={visit.query.get('done') ?? ''}
-          canStart={entitlement.plan_tier === 'paid'}
+          relays={entitlement.max_concurrent_conns}
+          relayTime={relayTime}
         />
         <DeletionBanner user={user} />
         <PlanAlerts entitlement={entitlement} usage={usage} payUrl={billing.manage_url} />
         <BillingWarnings billing={billing} />
         <div class="grid-2">
-          <Plan entitlement={entitlement} billing={billing} prices={visit.config.prices} />
+          <Plan entitlement={entitlement} billing={billing} prices={prices} relayTime={relayTime} />
           <RelayTime usage={usage} />
         </div>
-        {entitlement.plan_tier === 'free' ? <PlanComparison prices={visit.config.prices} /> : null}
+        {entitlement.plan_tier === 'free' ? <PlanComparison prices={prices} relayTime={relayTime} /> : null}
       </>
     ),
   }
@@ -115,23 +119,30 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
 interface MessageProps {
   readonly problem: Problem | undefined
   readonly done: string
-  /** Whether the plan includes a relay. */
-  readonly canStart: boolean
+  /** How many the plan includes, with its add-ons. */
+  readonly relays: number
+  readonly relayTime: RelayTimeTerms
 }
 
-const Message = ({ problem, done, canStart }: MessageProps) => {
+const Message = ({ problem, done, relays, relayTime }: MessageProps) => {
   if (problem) return <ProblemMessage problem={problem} />
   const text = notices.get(done)
   if (!text) return null
   return (
     <>
       <NoticeMessage notice={{ code: done, text }} />
-      {done === 'bought' && canStart ? (
-        <p>
-          <a class="button" href="/relays">
-            Start your relay
-          </a>
-        </p>
+      {done === 'bought' && relays > 0 ? (
+        <>
+          <p data-bought-relays={relays}>
+            Your plan includes {formatRelays(relays)} and {formatRelayTime(relays, relayTime)}.{' '}
+            {describeLimit(relayTime)}
+          </p>
+          <p>
+            <a class="button" href="/relays">
+              Start your relay
+            </a>
+          </p>
+        </>
       ) : null}
     </>
   )

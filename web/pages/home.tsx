@@ -9,13 +9,15 @@ export const show: PageRoute = {
   caller: 'anyone',
   handle: async (visit) => {
     if (visit.isSignedIn) return { redirectTo: '/relays' }
-    const { brandName, prices } = visit.config
+    const { brandName, prices, relayTime } = visit.config
     return {
       name: 'landing',
       title: 'Stay live when a network drops',
       layout: 'full',
       styles: ['landing.css', 'plans.css'],
-      page: <Landing brandName={brandName} prices={prices} capacity={await findCapacity(visit)} />,
+      page: (
+        <Landing brandName={brandName} prices={prices} relayTime={relayTime} capacity={await findCapacity(visit)} />
+      ),
     }
   },
 }

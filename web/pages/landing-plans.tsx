@@ -1,10 +1,15 @@
 /** The plans with their prices, and the regions with their capacity, on the landing page. */
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { Icon } from '../icons.tsx'
 import { type Capacity, CapacityBadge } from './capacity.tsx'
 import { FreePlan, PaidPlan } from './plan-cards.tsx'
 
-export const Plans = ({ prices }: { readonly prices: Prices }) => (
+interface PlansProps {
+  readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
+}
+
+export const Plans = ({ prices, relayTime }: PlansProps) => (
   <section class="section" aria-labelledby="plans">
     <div class="section-head">
       <h2 id="plans">Plans</h2>
@@ -16,7 +21,7 @@ export const Plans = ({ prices }: { readonly prices: Prices }) => (
           Create a free account
         </a>
       </FreePlan>
-      <PaidPlan prices={prices}>
+      <PaidPlan prices={prices} relayTime={relayTime}>
         <a class="button" href="/sign-up?next=%2Faccount">
           Get the paid plan
         </a>

@@ -1,12 +1,18 @@
 /** Questions and answers on the landing page. */
 import type { VNode } from 'preact'
 import { addonsMax } from '../../domain/plans.ts'
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
+import { describeLimit, formatRelayTime, planRelays } from '../plan-terms.ts'
 import { formatPrice } from '../prices.ts'
 
 type Question = readonly [question: string, answer: VNode]
 
-const questionsOf = ({ addon, currency }: Prices): readonly Question[] => [
+interface QuestionsProps {
+  readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
+}
+
+const questionsOf = ({ prices: { addon, currency }, relayTime }: QuestionsProps): readonly Question[] => [
   [
     'What is a relay?',
     <>
@@ -36,6 +42,13 @@ const questionsOf = ({ addon, currency }: Prices): readonly Question[] => [
     </>,
   ],
   [
+    'How long may I stream?',
+    <>
+      Each relay of the paid plan brings {formatRelayTime(planRelays, relayTime)}, which all your relays share.{' '}
+      {describeLimit(relayTime)}
+    </>,
+  ],
+  [
     'Can I cancel?',
     <>
       At any time. A cancelled plan works until the end of the period that you paid for. Then it becomes the free plan.
@@ -50,7 +63,7 @@ const questionsOf = ({ addon, currency }: Prices): readonly Question[] => [
   ],
 ]
 
-export const Questions = ({ prices }: { readonly prices: Prices }) => (
+export const Questions = (props: QuestionsProps) => (
   <section class="section" aria-labelledby="questions">
     <div class="section-head">
       <h2 id="questions">Questions</h2>
@@ -59,7 +72,7 @@ export const Questions = ({ prices }: { readonly prices: Prices }) => (
       </p>
     </div>
     <div class="questions">
-      {questionsOf(prices).map(([question, answer]) => (
+      {questionsOf(props).map(([question, answer]) => (
         <details key={question} class="question">
           <summary>{question}</summary>
           <p>{answer}</p>

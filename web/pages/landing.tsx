@@ -1,6 +1,6 @@
 /** The landing page: what the service is, how it works, what it costs and where it runs. */
 import type { ComponentChildren, VNode } from 'preact'
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { Icon, type IconName } from '../icons.tsx'
 import type { Capacity } from './capacity.tsx'
 import { ConnectPicture, LivePicture, StartPicture, StreamPicture } from './landing-picture.tsx'
@@ -10,18 +10,19 @@ import { Questions } from './landing-questions.tsx'
 interface LandingProps {
   readonly brandName: string
   readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
   readonly capacity: Capacity | undefined
 }
 
-export const Landing = ({ brandName, prices, capacity }: LandingProps) => (
+export const Landing = ({ brandName, prices, relayTime, capacity }: LandingProps) => (
   <>
     <Hero brandName={brandName} />
     <HowItWorks />
     <Features />
     <Software />
-    <Plans prices={prices} />
+    <Plans prices={prices} relayTime={relayTime} />
     <Regions capacity={capacity} />
-    <Questions prices={prices} />
+    <Questions prices={prices} relayTime={relayTime} />
     <section class="section last-call" aria-labelledby="last-call">
       <h2 id="last-call">Ready for your next stream?</h2>
       <p>Create an account, start a relay, scan a code with your phone.</p>

@@ -1,8 +1,9 @@
 /** The plans with what they include and what they cost, side by side. */
 import type { ComponentChildren } from 'preact'
 import { addonsMax } from '../../domain/plans.ts'
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { Icon } from '../icons.tsx'
+import { describeLimit, formatRelays, formatRelayTime, planRelays, relaysMax } from '../plan-terms.ts'
 import { formatPrice } from '../prices.ts'
 
 interface CardProps {
@@ -24,7 +25,11 @@ export const FreePlan = ({ prices: { currency }, children }: CardProps) => (
   </section>
 )
 
-export const PaidPlan = ({ prices: { plan, addon, currency }, children }: CardProps) => (
+interface PaidCardProps extends CardProps {
+  readonly relayTime: RelayTimeTerms
+}
+
+export const PaidPlan = ({ prices: { plan, addon, currency }, relayTime, children }: PaidCardProps) => (
   <section class="card plan featured" aria-labelledby="plan-paid" data-plan-price={plan}>
     <h3 id="plan-paid">Paid</h3>
     {plan === undefined ? (
@@ -33,12 +38,18 @@ export const PaidPlan = ({ prices: { plan, addon, currency }, children }: CardPr
       <Price amount={formatPrice(plan, currency)} note="a month" />
     )}
     <ul class="checks">
-      <Check>1 managed relay, started and watched for you</Check>
+      <Check>{formatRelays(planRelays)}, started and watched for you</Check>
+      <Check>
+        <span data-included-hours={planRelays * relayTime.hoursPerRelay} data-at-limit={relayTime.enforcement}>
+          {capitalize(formatRelayTime(planRelays, relayTime))}. {describeLimit(relayTime)}
+        </span>
+      </Check>
       <Check>Live bitrate and links, and the history of every relay</Check>
       <Check>Notifications by email, webhook or Discord</Check>
       <Check>
         <span data-addon-price={addon}>
-          Up to {addonsMax} more relays at once, {formatPrice(addon, currency)} a month each
+          Up to {addonsMax} more relays at once, {formatPrice(addon, currency)} a month each: {relaysMax} relays with{' '}
+          {formatRelayTime(relaysMax, relayTime)}
         </span>
       </Check>
       <Check>Everything in Free</Check>
@@ -46,6 +57,8 @@ export const PaidPlan = ({ prices: { plan, addon, currency }, children }: CardPr
     {children}
   </section>
 )
+
+const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 const Price = ({ amount, note }: { readonly amount: string; readonly note: string }) => (
   <p class="price">

@@ -1,5 +1,6 @@
 /** The checkout of the sandbox. */
-import type { Prices } from '../../platform/config/site.ts'
+import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
+import { describeLimit, formatRelays, formatRelayTime } from '../plan-terms.ts'
 import { addPrices, formatPrice } from '../prices.ts'
 import { nameOf, outcomePath, type Subscription } from './sandbox-subscriptions.tsx'
 
@@ -11,9 +12,10 @@ interface CheckoutProps {
 
 interface PricedCheckoutProps extends CheckoutProps {
   readonly prices: Prices
+  readonly relayTime: RelayTimeTerms
 }
 
-export const Checkout = ({ subscription, prices }: PricedCheckoutProps) => (
+export const Checkout = ({ subscription, prices, relayTime }: PricedCheckoutProps) => (
   <section class="card narrow">
     <h1>Checkout</h1>
     <p class="warning">This is a sandbox. You don’t need a card, and no money is moved.</p>
@@ -23,7 +25,10 @@ export const Checkout = ({ subscription, prices }: PricedCheckoutProps) => (
         <strong>{nameOf(subscription)}</strong>
       </dd>
       <dt>Includes</dt>
-      <dd>{describeRelays(subscription)}</dd>
+      <dd data-included-hours={subscription.quantity * relayTime.hoursPerRelay}>
+        {describeRelays(subscription)} and {formatRelayTime(subscription.quantity, relayTime)}.{' '}
+        {describeLimit(relayTime)}
+      </dd>
       <CheckoutPrice subscription={subscription} prices={prices} />
     </dl>
     <form method="post" action={outcomePath(subscription, 'pay')} data-once>
@@ -42,7 +47,7 @@ export const Checkout = ({ subscription, prices }: PricedCheckoutProps) => (
 const CheckoutPrice = ({
   subscription: { kind, quantity },
   prices: { plan, addon, currency },
-}: PricedCheckoutProps) => {
+}: Omit<PricedCheckoutProps, 'relayTime'>) => {
   const price = kind === 'plan' ? plan : addPrices(quantity * addon)
   return price === undefined ? null : (
     <>
@@ -55,7 +60,7 @@ const CheckoutPrice = ({
 }
 
 function describeRelays({ kind, quantity }: Subscription): string {
-  if (kind === 'plan') return '1 managed relay'
+  if (kind === 'plan') return formatRelays(quantity)
   return quantity === 1 ? '1 more relay at once' : `${quantity} more relays at once`
 }
 

@@ -20,7 +20,7 @@ export const checkout: PageRoute = {
       ? {
           name: 'sandbox-checkout',
           title,
-          page: <Checkout subscription={subscription} prices={visit.config.prices} />,
+          page: <Checkout subscription={subscription} {...visit.config} />,
         }
       : { name: 'sandbox-checkout-paid', title, page: <PaidCheckout subscription={subscription} /> }
   },

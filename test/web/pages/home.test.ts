@@ -10,7 +10,14 @@ const { api, site } = await startApiAndSite({
       { region: 'none', display_name: 'Nowhere', provider: 'local', capacity: 0 },
     ]),
   },
-  site: { SVC_PLAN_PRICE: '12.50', SVC_ADDON_PRICE: '6', SVC_CURRENCY: 'EUR', SVC_SUPPORT_EMAIL: 'help@example.com' },
+  site: {
+    SVC_PLAN_PRICE: '12.50',
+    SVC_ADDON_PRICE: '6',
+    SVC_CURRENCY: 'EUR',
+    SVC_SUPPORT_EMAIL: 'help@example.com',
+    SVC_TIME_BANK_HOURS_PER_RELAY: '150',
+    SVC_TIME_BANK_ENFORCEMENT: 'enforce',
+  },
 })
 
 /** A site whose API replies to nothing. */
@@ -40,6 +47,14 @@ describe('the landing page', () => {
     expect([page.data('plan-price'), page.data('addon-price')]).toEqual([['12.5'], ['6']])
     expect(page.text).toContain('€12.50')
     expect(page.text).toContain('€6 a month each')
+  })
+
+  test('names the configured hours, and what happens when they are used up', async () => {
+    const page = await site.browser().open('/')
+    expect([page.data('included-hours'), page.data('at-limit')]).toEqual([['150'], ['enforce']])
+    expect(page.text).toContain('150 hours of relay time a month')
+    expect(page.text).toContain('4 relays with 600 hours of relay time a month')
+    expect(page.text).toContain('new ones start again in the next cycle')
   })
 
   test('names no price of the plan where none is configured', async () => {
