@@ -60,9 +60,12 @@ export function startProgram(
   return { kill, stop: () => end('SIGTERM'), start, output: () => output }
 }
 
-/** Resolves when /health answers 200. */
-export const untilWell = (apiUrl: string): Promise<Response | undefined> =>
+/** Resolves when /health answers 200. Rejects with the last answer. */
+export const untilWell = (apiUrl: string): Promise<{ readonly status: number; readonly body: string } | undefined> =>
   eventually(
-    () => fetch(`${apiUrl}/health`).catch(() => undefined),
+    async () => {
+      const answer = await fetch(`${apiUrl}/health`).catch(() => undefined)
+      return answer && { status: answer.status, body: await answer.text() }
+    },
     (answer) => answer?.status === 200,
   )
