@@ -3,7 +3,7 @@ import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from 
 import { bytesReceivedMax, secondsPublishingMax } from '../domain/ingest-totals.ts'
 import type { ActiveObservation, Reception, ReportObservation } from '../domain/relay-health.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
-import { first, type Sql } from './connection.ts'
+import { type Fragment, first, type Sql } from './connection.ts'
 import { currentEpoch } from './epochs.ts'
 import type { BoundSession } from './orphans.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from './presence.ts'
@@ -45,6 +45,12 @@ export async function recordReports(
   reports: readonly HealthReport[],
   ageSecondsMax: number,
 ): Promise<(ReportedSession | undefined)[]> {
+  /** By the process that states the total: a newer one than that of the row, an older one, or the same. */
+  const byProcess = (newer: Fragment, older: Fragment, same: Fragment) => sql`case
+          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
+            then ${newer}
+          when excluded.process_started_at_ms < h.process_started_at_ms then ${older}
+          else ${same} end`
   const rows = await sql<(ReportedSession & { place: number })[]>`
     with report as (
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
@@ -91,26 +97,17 @@ export async function recordReports(
           else coalesce(h.idle_since, excluded.idle_since) end,
         bytes_total = case
           when excluded.bytes_total is null then h.bytes_total
-          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
-            then excluded.bytes_total
-          when excluded.process_started_at_ms < h.process_started_at_ms then h.bytes_total
-          else greatest(h.bytes_total, excluded.bytes_total) end,
+          else ${byProcess(sql`excluded.bytes_total`, sql`h.bytes_total`, sql`greatest(h.bytes_total, excluded.bytes_total)`)} end,
         publishing_ms = case
           when excluded.bytes_total is null then h.publishing_ms
-          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
-            then excluded.publishing_ms
-          when excluded.process_started_at_ms < h.process_started_at_ms then h.publishing_ms
-          else greatest(h.publishing_ms, excluded.publishing_ms) end,
+          else ${byProcess(sql`excluded.publishing_ms`, sql`h.publishing_ms`, sql`greatest(h.publishing_ms, excluded.publishing_ms)`)} end,
         process_started_at_ms = case
           when excluded.bytes_total is null then h.process_started_at_ms
           when excluded.instance_id <> h.instance_id then excluded.process_started_at_ms
           else greatest(h.process_started_at_ms, excluded.process_started_at_ms) end,
         bytes_received = least(${bytesReceivedMax}::bigint, h.bytes_received + case
           when excluded.bytes_total is null then 0
-          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
-            then excluded.bytes_total
-          when excluded.process_started_at_ms < h.process_started_at_ms then 0
-          else greatest(0, excluded.bytes_total - coalesce(h.bytes_total, 0)) end),
+          else ${byProcess(sql`excluded.bytes_total`, sql`0`, sql`greatest(0, excluded.bytes_total - coalesce(h.bytes_total, 0))`)} end),
         -- The rest is as it was when the report does not state whether a stream comes in.
         ingest_at = coalesce(excluded.ingest_at, h.ingest_at),
         is_publishing = coalesce(excluded.is_publishing, h.is_publishing),
@@ -128,10 +125,7 @@ export async function recordReports(
           when excluded.publishing_ms is null and h.is_publishing and excluded.is_publishing
             then least(greatest(0, extract(epoch from excluded.ingest_at - h.ingest_at)), ${ageSecondsMax}::float8)
           when excluded.publishing_ms is null then 0
-          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
-            then excluded.publishing_ms / 1000::float8
-          when excluded.process_started_at_ms < h.process_started_at_ms then 0
-          else greatest(0, excluded.publishing_ms - coalesce(h.publishing_ms, h.seconds_publishing * 1000)) / 1000 end),
+          else ${byProcess(sql`excluded.publishing_ms / 1000::float8`, sql`0`, sql`greatest(0, excluded.publishing_ms - coalesce(h.publishing_ms, h.seconds_publishing * 1000)) / 1000`)} end),
         recent_bitrate_kbps = case
           when excluded.recent_slot is null then h.recent_bitrate_kbps
           when h.recent_slot is null or excluded.recent_slot - h.recent_slot >= ${recentSlots}::int
