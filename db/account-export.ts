@@ -29,7 +29,7 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id email email_verified_at owner_proved_at created_at disabled_at relay_access_enabled deletion_due_at plan_tier plan_status
       addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans
-      plan_ending_notified_for billing_mails_told_at`),
+      plan_ending_notified_for billing_mails_announced_at`),
     leftOut: {
       ...{ password_hash: secret, stream_token: secret, stream_token_sealed: secret, stream_token_hash: secret },
       ...{ entitlement_version: internal, entitlement_due_at: internal, inbox_changed_at: internal },

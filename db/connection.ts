@@ -154,7 +154,7 @@ export const isOutage = (error: unknown): boolean =>
   'code' in error &&
   (outageCodes.has(String(error.code)) || isPoolerOutage(error))
 
-/** PgBouncer has one code for all its errors. These last until somebody changes its configuration or the URL. */
+/** PgBouncer has one code for all its errors. These last until its configuration or the URL is changed. */
 const lastingPoolerErrors =
   /startup parameter|pooling mode|no such (database|user)|not allowed|authentication failed|auth failed|SSL required|prepared statement/i
 

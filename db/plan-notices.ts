@@ -35,8 +35,8 @@ export interface UntoldAccount {
 /** Accounts with a verified address that do not know yet that mails about payments are on. */
 export const claimUntoldAccounts = async (tx: Sql, limit: number): Promise<UntoldAccount[]> =>
   tx<UntoldAccount[]>`
-    update users set billing_mails_told_at = now()
+    update users set billing_mails_announced_at = now()
     where id = any (array(
-      select id from users where billing_mails_told_at is null and email_verified_at is not null
+      select id from users where billing_mails_announced_at is null and email_verified_at is not null
       order by id limit ${limit} for no key update skip locked))
     returning id as user_id, email`

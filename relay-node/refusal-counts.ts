@@ -15,7 +15,7 @@ export class RefusalCounts {
     this.#log('warn', 'callers were refused', { reason })
   }
 
-  /** Since the start of the relay. A reason that nobody was refused for is absent. */
+  /** Since the start of the relay. A reason without refusals is absent. */
   list(): Partial<Record<RelayRefusal, number>> {
     return Object.fromEntries(this.#counts)
   }

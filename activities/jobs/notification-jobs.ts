@@ -1,4 +1,4 @@
-/** The jobs that notify of what comes at a known time, and the one that tells accounts of mails that are on without their doing. */
+/** The jobs that notify of what comes at a known time, and the one that announces mails that are on without the owner's doing. */
 import type { Database, Sql } from '../../db/connection.ts'
 import type { Notify } from '../../db/notification-settings.ts'
 import { enqueueMessage } from '../../db/outbox.ts'
@@ -85,7 +85,7 @@ function notifyEndingRelays({ sql, notify, config }: Deps, signal?: AbortSignal)
   )
 }
 
-/** Does nothing in a service that writes its mails to the log: nobody would read it there, and it is sent once. */
+/** Does nothing in a service that writes its mails to the log, where no owner reads them: it is sent once. */
 async function announceBillingMails({ sql, sealing, config: { siteUrl, mail } }: Deps): Promise<void> {
   if (!mail.smtp && !mail.mailbox) return
   const link = `${siteUrl}/account/notifications`

@@ -10,11 +10,11 @@ alter table notification_settings add constraint notification_settings_kind_chec
 alter table users add column if not exists plan_ending_notified_for timestamptz;
 create index if not exists users_plan_ending on users (plan_until) where plan_until is not null;
 
--- When the account was told that mails about payments are on by default. Null for those that exist before they are; others know it
+-- When it was announced to the account that mails about payments are on by default. Null for those that exist before they are; others know it
 -- from the start.
-alter table users add column if not exists billing_mails_told_at timestamptz;
-alter table users alter column billing_mails_told_at set default now();
-create index if not exists users_untold on users (id) where billing_mails_told_at is null and email_verified_at is not null;
+alter table users add column if not exists billing_mails_announced_at timestamptz;
+alter table users alter column billing_mails_announced_at set default now();
+create index if not exists users_unannounced on users (id) where billing_mails_announced_at is null and email_verified_at is not null;
 
 -- When the owner was notified that the session may soon be stopped because of its age.
 alter table relay_sessions add column if not exists ending_soon_notified_at timestamptz;

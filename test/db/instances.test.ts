@@ -88,9 +88,9 @@ test('a session gets a warm instance of the present image before one of an old i
       update instances set last_report_at = now() - make_interval(mins => ${minutes}) where instance_id = ${instanceId}`
     return instanceId
   }
-  const nobody = await reportedMinutesAgo(1, null)
+  const imageless = await reportedMinutesAgo(1, null)
   const old = await reportedMinutesAgo(0, 'an old image')
   const current = await reportedMinutesAgo(2, placement.image)
   const claim = async () => (await claimWarmInstance(sql, await insertSession(), placement))[0]?.instanceId
-  expect([await claim(), await claim(), await claim(), await claim()]).toEqual([current, old, nobody, undefined])
+  expect([await claim(), await claim(), await claim(), await claim()]).toEqual([current, old, imageless, undefined])
 })

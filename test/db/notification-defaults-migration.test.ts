@@ -6,7 +6,7 @@ import { claimUntoldAccounts } from '../../db/plan-notices.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 
-test('existing accounts get mails about payments, keep what they enabled, and are yet to be told; new ones are not', async () => {
+test('existing accounts get mails about payments, keep what they enabled, and an announcement later; new ones do not', async () => {
   const database = await createEmptyDatabase()
   atEnd(() => database.drop())
   const sql = connectPostgres(database.url, 1)

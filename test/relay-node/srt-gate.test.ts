@@ -301,7 +301,8 @@ test('data of the publisher is counted packet by packet, and none of players and
   await admit(gate, publisher)
   await admit(gate, player, play, 'play')
 
-  for (const number of [1, 2]) gate.receive('publish', data(number, { destination: engineSocketId }), publisher.peer, 2_000)
+  for (const number of [1, 2])
+    gate.receive('publish', data(number, { destination: engineSocketId }), publisher.peer, 2_000)
   gate.receive('play', data(3, { destination: engineSocketId }), player.peer, 2_000)
   gate.receive('publish', data(4, { destination: engineSocketId }), stranger.peer, 2_000)
   gate.receive('publish', shutdown(engineSocketId), publisher.peer, 2_000)

@@ -42,7 +42,7 @@ const outcomesOf = ({ stdout }: { readonly stdout: string }) =>
 
 const passMinute = () => service.api.sql`update instances set unowned_since = unowned_since - interval '1 minute'`
 
-/** A relay that no row knows, and that reports to nobody. */
+/** A relay that no row knows, and that reports to no control plane. */
 async function startUnknownRelay(): Promise<string> {
   const relays = createLocalRelayProvider({ dataDir: service.dataDir, log: createLog('test', 'silent') })
   const instanceId = createInstanceId('local')

@@ -1,4 +1,4 @@
-/** Notifications of ends that come at a known time, and the mail that tells accounts of mails that are on. */
+/** Notifications of ends that come at a known time, and the mail that announces mails that are on. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { notificationJobs } from '../../../activities/jobs/notification-jobs.ts'
 import { createNotify } from '../../../activities/notifier.ts'
@@ -47,7 +47,7 @@ beforeEach(async () => {
   await sql`delete from users where id <> ${userId}`
   await sql`
     update users set email_verified_at = now(), plan_tier = 'paid', plan_status = 'active', plan_until = null,
-      period_start = null, period_end = null, plan_ending_notified_for = null, billing_mails_told_at = now()`
+      period_start = null, period_end = null, plan_ending_notified_for = null, billing_mails_announced_at = now()`
 })
 
 describe('the end of a plan', () => {
@@ -167,11 +167,11 @@ describe('the age of a relay', () => {
 describe('an account that is older than mails about payments', () => {
   const round = () => run('announce_billing_mails')
   const insertAccounts = (count: number, isVerified: boolean) => sql`
-    insert into users (email, stream_token, email_verified_at, billing_mails_told_at)
+    insert into users (email, stream_token, email_verified_at, billing_mails_announced_at)
     select gen_random_uuid() || '@example.com', left(md5(random()::text), 8), case when ${isVerified} then now() end, null
     from generate_series(1, ${count})`
 
-  test('is told once that they are on, in batches, if its address is verified', async () => {
+  test('gets one announcement that they are on, in batches, if its address is verified', async () => {
     await insertAccounts(101, true)
     await insertAccounts(3, false)
     await round()
@@ -190,7 +190,7 @@ describe('an account that is older than mails about payments', () => {
     expect(await listKinds()).toHaveLength(104)
   })
 
-  test('is told by the next run when a process is killed before the commit', async () => {
+  test('gets the announcement from the next run when a process is killed before the commit', async () => {
     await insertAccounts(1, true)
     const broken = { ...createSealing([{ id: sealing.keyId, key: Buffer.alloc(32, 9).toString('base64') }]) }
     broken.seal = () => {
@@ -201,7 +201,7 @@ describe('an account that is older than mails about payments', () => {
     expect(await listKinds()).toEqual(['billing_mails_enabled'])
   })
 
-  test('is told only once the service sends mails', async () => {
+  test('gets the announcement once the service sends mails', async () => {
     await insertAccounts(1, true)
     await run('announce_billing_mails', { config: { ...config, mail: { smtp: undefined, mailbox: false } } })
     expect(await listKinds()).toEqual([])
@@ -209,7 +209,7 @@ describe('an account that is older than mails about payments', () => {
     expect(await listKinds()).toEqual(['billing_mails_enabled'])
   })
 
-  test('is not told when it is new', async () => {
+  test('gets no announcement when it is new', async () => {
     await api.given.user()
     await sql`update users set email_verified_at = now()`
     await round()
