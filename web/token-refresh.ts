@@ -1,8 +1,9 @@
 /**
  * Exchanges refresh tokens for browsers. Requests with the same token share one exchange, and so do requests within 15 s
  * after it: a second exchange would replace the first one's token, and the API ends a sign-in whose replaced token is
- * used again. The exchanges are in this process only, so a load balancer must send all requests of a browser to the same
- * process (docs/operating.md).
+ * used again. A request with the token that the exchange returned shares it too: it comes from a tab that asked for its page with
+ * the expired access token, and another tab has renewed the cookies meanwhile. The exchanges are in this process only, so a load
+ * balancer must send all requests of a browser to the same process (docs/operating.md).
  */
 import { createHash } from 'node:crypto'
 import { type Api, ApiUnavailableError, type Visitor } from './api.ts'
@@ -30,20 +31,34 @@ export function createTokenRefresher(api: Api): TokenRefresher {
     throw new ApiUnavailableError(`the API replied ${response.status} to a token refresh`)
   }
 
+  const share = (key: string, shared: Promise<TokenSet | undefined>) => {
+    exchanges.set(key, shared)
+    const [oldest] = exchanges.keys()
+    if (exchanges.size > exchangesMax && oldest !== undefined) exchanges.delete(oldest)
+  }
+
+  const forgetLater = (key: string) => setTimeout(() => exchanges.delete(key), exchangeReuseMillis).unref()
+
   return {
     refresh: (refreshToken, visitor) => {
-      const key = createHash('sha256').update(refreshToken).digest('base64')
+      const key = hashOf(refreshToken)
       const running = exchanges.get(key)
       if (running) return running
       const started = exchange(refreshToken, visitor)
-      exchanges.set(key, started)
-      const [oldest] = exchanges.keys()
-      if (exchanges.size > exchangesMax && oldest !== undefined) exchanges.delete(oldest)
+      share(key, started)
       started.then(
-        () => setTimeout(() => exchanges.delete(key), exchangeReuseMillis).unref(),
+        (tokens) => {
+          forgetLater(key)
+          if (!tokens) return
+          const nextKey = hashOf(tokens.refresh_token)
+          share(nextKey, started)
+          forgetLater(nextKey)
+        },
         () => exchanges.delete(key),
       )
       return started
     },
   }
 }
+
+const hashOf = (refreshToken: string): string => createHash('sha256').update(refreshToken).digest('base64')

@@ -44,9 +44,32 @@ test('a tab that sends the replaced token a moment later receives the same new t
   await late?.requestApi('POST', '/auth/refresh')
   expect(exchanges(api.logged)).toBe(before)
   expect(late?.cookies.get('svc_refresh')).toBe(first?.cookies.get('svc_refresh'))
-  // The new token can be exchanged too.
-  expect((await late?.requestApi('POST', '/auth/refresh'))?.status).toBe(200)
   expect((await late?.requestApi('GET', '/auth/session'))?.status).toBe(200)
+})
+
+test('a tab whose page was redirected before another tab renewed the cookies makes no second exchange', async () => {
+  const user = await api.given.user()
+  const [browser] = tabsOf(site, user.refreshToken, 1)
+  const slow = await browser?.request('GET', '/relays')
+  await browser?.open('/account')
+  const renewed = browser?.cookies.get('svc_refresh')
+  const before = exchanges(api.logged)
+
+  const { pathname, search } = new URL(slow?.headers.get('location') ?? '', site.url)
+  const page = await browser?.open(pathname + search)
+  expect([page?.path, page?.status]).toEqual(['/relays', 200])
+  expect(exchanges(api.logged)).toBe(before)
+  expect(browser?.cookies.get('svc_refresh')).toBe(renewed)
+})
+
+test('a new token can be exchanged by another process at once', async () => {
+  const user = await api.given.user()
+  const [browser] = tabsOf(site, user.refreshToken, 1)
+  await browser?.requestApi('POST', '/auth/refresh')
+  const [elsewhere] = tabsOf(await startSite({ url: api.url }), browser?.cookies.get('svc_refresh') ?? '', 1)
+  expect((await elsewhere?.requestApi('POST', '/auth/refresh'))?.status).toBe(200)
+  expect(elsewhere?.cookies.get('svc_refresh')).not.toBe(browser?.cookies.get('svc_refresh'))
+  expect((await elsewhere?.requestApi('GET', '/auth/session'))?.status).toBe(200)
 })
 
 test('a rejected token signs out all tabs after one exchange', async () => {
