@@ -54,8 +54,9 @@ taken_at="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 for index in "${!names[@]}"; do
   name="${names[$index]}"
   # Without its epochs a restored database begins one, in which it keeps instances that may carry streams (docs/decisions/0063).
+  # A Temporal that finds the servers of the backup among its members waits for them for a minute, and hands out no task meanwhile.
   on "${urls[$index]}" pg_dump --format custom --no-owner --no-privileges --snapshot "${snapshots[$index]}" \
-    --exclude-table-data '*.epochs' --file "$work/$name.dump"
+    --exclude-table-data '*.epochs' --exclude-table-data '*.cluster_membership' --file "$work/$name.dump"
   echo "dumped $name: $(wc -c <"$work/$name.dump") bytes"
 done
 echo "$taken_at" >"$work/taken_at"

@@ -13,8 +13,8 @@ import { atEnd } from './at-end.ts'
 import { testEnvironment } from './environment.ts'
 import { makeFolder, removeFolder } from './folders.ts'
 import { findPostgresPrograms } from './postgres-programs.ts'
-import { startProgram } from './programs.ts'
-import { eventually, freePort, operatorPassword } from './relays.ts'
+import { startProgram, untilWell } from './programs.ts'
+import { freePort, operatorPassword } from './relays.ts'
 import { createTemporalSchema, startTemporalOnPostgres, type TemporalOnPostgres } from './temporal-postgres.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
@@ -63,7 +63,7 @@ export async function startReplacedServers(variables: Readonly<Record<string, st
   })
   const programs = [startProgram('api', environment), startProgram('worker', environment)]
   const untilReady = async () => {
-    await untilServing(`http://127.0.0.1:${port}`).catch((error: Error) => {
+    await untilWell(`http://127.0.0.1:${port}`).catch((error: Error) => {
       throw new Error(`${error.message}\n${programs.map(({ output }) => output()).join('\n')}`)
     })
   }
@@ -99,19 +99,6 @@ export async function startReplacedServers(variables: Readonly<Record<string, st
     },
   }
 }
-
-/**
- * Resolves when the servers and a worker are reached. Not `tasks`: a restored Temporal states the age of tasks from before the backup
- * for about a minute after they were taken.
- */
-const untilServing = (apiUrl: string) =>
-  eventually(
-    async () => {
-      const answer = await fetch(`${apiUrl}/health`).catch(() => undefined)
-      return (await answer?.json().catch(() => undefined)) as { checks?: Record<string, string> } | undefined
-    },
-    (health) => ['postgres', 'temporal', 'worker'].every((check) => health?.checks?.[check] === 'ok'),
-  )
 
 /** A Postgres with the databases of the service and of Temporal. */
 async function startReplaceablePostgres(folder: string) {
