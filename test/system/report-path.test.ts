@@ -66,7 +66,7 @@ async function cutPath(): Promise<void> {
   await plane.reports.block()
   await eventually(
     () => silentFor(2 * healthTimeoutSeconds),
-    (relays) => relays.length > 0 && relays.every(({ isSilent }) => isSilent),
+    (relays) => relays.every(({ isSilent }) => isSilent),
   )
   for (const job of ['watch_health', 'watch_warm_instances', 'sweep_orphans']) await plane.runJob(job)
 }
@@ -75,7 +75,7 @@ async function untilHeard(): Promise<void> {
   await plane.reports.open()
   await eventually(
     () => silentFor(healthTimeoutSeconds / 2),
-    (relays) => relays.length > 0 && relays.every(({ isSilent }) => !isSilent),
+    (relays) => relays.every(({ isSilent }) => !isSilent),
   )
 }
 
