@@ -45,6 +45,7 @@ export const slowFiles: readonly string[] = [
   'test/system/worker-crashes.test.ts',
   'test/system/start.test.ts',
   'test/system/control-plane-outages.test.ts',
+  'test/system/report-path.test.ts',
   'test/system/relay-video.test.ts',
   'test/system/billing-webhook-storm.test.ts',
   'test/system/dashboard-live.test.ts',
