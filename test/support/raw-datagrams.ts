@@ -7,9 +7,10 @@ const program = `
 import json, socket, struct, sys
 sender = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
 # Receives a copy of each datagram of this machine.
-listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
-listener.setblocking(False)
+listener = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) if 'count' in sys.argv else None
+if listener:
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+    listener.setblocking(False)
 counts = {}
 for line in sys.stdin:
     command = json.loads(line)
@@ -21,7 +22,7 @@ for line in sys.stdin:
             sender.sendto(ip + struct.pack('!HHHH', source_port, target_port, 8 + len(data), 0) + data, (target, 0))
         except OSError:
             answer['refused'] = answer.get('refused', 0) + 1
-    while True:
+    while listener:
         try:
             packet = listener.recv(65536)
         except BlockingIOError:
@@ -51,8 +52,11 @@ export interface RawSockets {
   close(): Promise<void>
 }
 
-export async function openRawSockets(): Promise<RawSockets> {
-  const child = spawn('python3', ['-c', program], { stdio: ['pipe', 'pipe', 'inherit'] })
+/** @param isCounting costs memory for each pair of ports. */
+export async function openRawSockets({ isCounting = true } = {}): Promise<RawSockets> {
+  const child = spawn('python3', ['-c', program, ...(isCounting ? ['count'] : [])], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   const ended = once(child, 'exit')
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const run = async (command: object): Promise<{ refused?: number; count?: number }> => {

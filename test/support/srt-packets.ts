@@ -80,6 +80,15 @@ export function shutdown(destination: number): Buffer {
   return packet
 }
 
+/** A control packet of any type. */
+export function control(type: number, content: Buffer, { destination = 0, information = 0 } = {}): Buffer {
+  const packet = Buffer.alloc(16)
+  packet.writeUInt16BE(0x8000 + type, 0)
+  packet.writeUInt32BE(information, 4)
+  packet.writeUInt32BE(destination, 12)
+  return Buffer.concat([packet, content])
+}
+
 /** What a receiver reads in a handshake. */
 export const read = (packet: Buffer) => ({
   destination: packet.readUInt32BE(12),

@@ -1,38 +1,13 @@
 /** An encoder that restarts behind one address, while datagrams of its former connection still arrive. */
-import { createSocket, type RemoteInfo } from 'node:dgram'
-import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import { eventually, givenControlPlane, startRelay, streamToken } from '../relay-node/running.ts'
 import { read } from '../support/srt-packets.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
+import { startRouter } from './udp-router.ts'
 
 const options = 'latency=1000'
-
-/** Passes the datagrams of callers on from one port, as a router does, and can repeat them. */
-async function startRouter(host: string, port: number) {
-  const [inner, outer] = [createSocket('udp4').bind(0, '127.0.0.1'), createSocket('udp4').bind(0, '127.0.0.1')]
-  await Promise.all([once(inner, 'listening'), once(outer, 'listening')])
-  onTestFinished(() => void [inner, outer].map((socket) => socket.close()))
-  const handshakes: Buffer[] = []
-  let caller: RemoteInfo | undefined
-  inner.on('message', (datagram, from) => {
-    caller = from
-    if (datagram.readUInt16BE(0) === 0x8000) handshakes.push(datagram)
-    outer.send(datagram, port, host)
-  })
-  outer.on('message', (datagram) => {
-    if (caller) inner.send(datagram, caller.port, caller.address)
-  })
-  return {
-    port: inner.address().port,
-    handshakes,
-    repeat(datagrams: readonly Buffer[]) {
-      for (const datagram of datagrams) outer.send(datagram, port, host)
-    },
-  }
-}
 
 async function targetOf(protocol: 'SRT' | 'SRTLA', { host, publishPort, srtlaPort }: StateFile) {
   if (protocol === 'SRT') return publishPort
