@@ -17,6 +17,9 @@ const attemptMillis = 100
 /** The process of an engine takes some time to start. */
 const agreementAttemptsMax = 20
 
+export const callKinds = ['publish', 'play', 'srtla'] as const
+export type CallKind = (typeof callKinds)[number]
+
 /** How far the conversations got. */
 export interface ConversationCounts {
   ended: number
@@ -49,7 +52,7 @@ class Line {
   }
 
   /** Over one link after the other, or over that with the index. */
-  send(datagram: Buffer, link = this.#sent % this.#sockets.length): void {
+  send(datagram: Buffer, link: number | undefined = this.#sent % this.#sockets.length): void {
     this.#sent += 1
     this.#sockets[link]?.send(datagram, this.#target.port, this.#target.host)
   }
@@ -84,11 +87,9 @@ export class FuzzCallers {
   }
 
   /** One call from its first packet to its last. Calls of a publisher get a connection only while there is no other one. */
-  async converse({ host, srtlaPort, publishPort, playPort }: RelayTarget): Promise<void> {
-    const random = this.#random
-    const kind = random.pick(['publish', 'play', 'srtla'])
+  async converse(kind: CallKind, { host, srtlaPort, publishPort, playPort }: RelayTarget): Promise<void> {
     const port = { publish: publishPort, play: playPort, srtla: srtlaPort }[kind]
-    const line = await Line.open(random, host, port, kind === 'srtla' ? 2 : 1)
+    const line = await Line.open(this.#random, host, port, kind === 'srtla' ? 2 : 1)
     if (kind !== 'srtla' || (await this.#register(line))) await this.#call(line, kind === 'play' ? 'play' : 'publish')
     line.close()
     this.counts.ended += 1
@@ -123,7 +124,6 @@ export class FuzzCallers {
     if (induction === undefined) return
     this.counts.cookies += 1
     const { cookie } = read(induction)
-    // Without a flaw at the end, so that half of them get a connection.
     for (let flawed = Math.floor(random.next() * 12); flawed > 0; flawed -= 1)
       line.send(mutateConclusion(random, { role, socketId, cookie }))
     const agreement = await line.ask(

@@ -19,7 +19,7 @@ import { handshake } from '../support/srt-packets.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import { createDatagramFuzz, type FuzzedNetwork, type Source } from './datagram-fuzz.ts'
 import { createRandom } from './fleet-random.ts'
-import { FuzzCallers } from './fuzz-callers.ts'
+import { callKinds, FuzzCallers } from './fuzz-callers.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
 import { startRouter } from './udp-router.ts'
 
@@ -27,14 +27,15 @@ const seed = Number(process.env.RELAY_FUZZ_SEED ?? randomInt(1_000_000))
 /** Instead of a number of datagrams. */
 const seconds = Number(process.env.RELAY_FUZZ_SECONDS ?? 0)
 const datagramsMin = 30_000
-const conversationsMin = 30
+const callsMin = 30
 /** Together far below what the kernel holds back for a port. */
 const batch = 300
-const concurrentConversations = 3
+const concurrentCallers = 5
 const megabytesMax = 80
 const progressMillis = 5_000
 
-const options = 'latency=2000'
+/** On each of both ways. */
+const options = 'latency=1000'
 const kbps = 1_000
 
 const print = (text: string) => void process.stderr.write(`[fuzz] ${text}\n`)
@@ -45,6 +46,11 @@ const urlOf = (host: string, port: number, role: 'publish' | 'play') =>
 interface Relay {
   readonly relay: ReturnType<typeof startRelay>
   readonly state: StateFile
+}
+
+interface Stream {
+  readonly source: StreamSource
+  readonly sink: StreamSink
 }
 
 async function givenRelay(): Promise<Relay> {
@@ -114,15 +120,16 @@ test(
   'forged and damaged datagrams at every port end no relay and no stream, and new callers are served',
   async () => {
     onTestFailed(() => print(`RELAY_FUZZ_SEED=${seed} repeats the datagrams`))
-    const [live, idle] = [[await givenLiveRelay('SRT'), await givenLiveRelay('SRTLA')], await givenRelay()]
+    const [idle, ...live] = await Promise.all([givenRelay(), givenLiveRelay('SRT'), givenLiveRelay('SRTLA')])
     const relays: Relay[] = [...live, idle]
     const states = relays.map(({ state }) => state)
+    const targets = states as [StateFile, ...StateFile[]]
     const encodersBefore = await Promise.all(live.map((one) => one.live()))
     const memoryBefore = await Promise.all(states.map(residentMegabytes))
     const raw = await openRawSockets({ isCounting: false })
     onTestFinished(() => raw.close())
     const next = createDatagramFuzz(seed, {
-      relays: states as [StateFile, ...StateFile[]],
+      relays: targets,
       live: live.flatMap(({ sources }) => sources) as [Source, ...Source[]],
     })
     const callers = new FuzzCallers(seed + 1)
@@ -136,6 +143,16 @@ test(
     })
     // Their ends after the test are no failures.
     for (const end of ended) end.catch(() => {})
+    const whole = (streams: readonly Stream[]) =>
+      Promise.race([
+        Promise.all(
+          streams.map(async ({ source, sink }) => {
+            await sink.untilReceived(50_000)
+            await expectWholeStream(source, sink)
+          }),
+        ),
+        ...ended,
+      ])
 
     const forge = async () => {
       for (let turn = 0; !isOver(sent, datagramsMin); turn += 1) {
@@ -144,21 +161,26 @@ test(
         await Promise.all(states.map((state) => untilHandled(state, turn)))
       }
     }
-    const relayOf = createRandom(seed + 2)
+    const random = createRandom(seed + 2)
+    let calls = 0
     const converse = async () => {
-      for (let n = 0; !isOver(n * concurrentConversations, conversationsMin); n += 1)
-        await callers.converse(relayOf.pick(states as [StateFile, ...StateFile[]]))
+      while (!isOver(calls, callsMin)) {
+        const kind = callKinds[calls % callKinds.length] ?? 'play'
+        calls += 1
+        // A publisher is refused by a relay with a stream.
+        const isAdmitted = kind !== 'play' && random.chance(0.6)
+        await callers.converse(kind, isAdmitted ? idle.state : random.pick(targets))
+      }
     }
     const memory = async () => (await Promise.all(states.map(residentMegabytes))).map(Math.round).join(', ')
     const progress = setInterval(async () => {
-      const { ended: calls } = callers.counts
       const bytes = live.map(({ sink }) => Math.round(sink.receivedBytes / 1e6)).join(' and ')
       if (seconds > 0) print(`${sent} datagrams, ${calls} calls, relays ${await memory()} MB, streams ${bytes} MB`)
     }, progressMillis)
     onTestFinished(() => clearInterval(progress))
-    await Promise.race([Promise.all([forge(), ...Array.from({ length: concurrentConversations }, converse)]), ...ended])
+    await Promise.race([Promise.all([forge(), ...Array.from({ length: concurrentCallers }, converse)]), ...ended])
 
-    for (const { sink, source } of live) await Promise.race([expectWholeStream(source, sink), ...ended])
+    await whole(live)
     expect(await Promise.all(live.map((one) => one.live()))).toEqual(encodersBefore)
     for (const { relay, state } of relays) {
       expect(await relay.up()).toEqual(state)
@@ -180,10 +202,7 @@ test(
       sink: playOf(idle.state),
       source: new StreamSource(await publishUrlOf('SRT', idle.state), kbps),
     }
-    for (const { sink, source } of [...players, publisher]) {
-      await Promise.race([sink.untilReceived(50_000), ...ended])
-      await expectWholeStream(source, sink)
-    }
+    await whole([...players, publisher])
     const { publishers, players: admitted, groups, cookies } = callers.counts
     const admissions = `${cookies} calls with a cookie, ${groups} groups, ${publishers} publishers, ${admitted} players`
     print(`ok: seed ${seed}, ${sent} forged datagrams, ${admissions}, relays ${await memory()} MB, all streams whole`)
