@@ -3,12 +3,15 @@
  * and put the figure with its date into docs/proof.md. Further arguments go to the command.
  */
 import { spawn } from 'node:child_process'
+import { parseArgs } from 'node:util'
 
 interface Soak {
   /** What it does, and how long that takes on two cores. */
   readonly what: string
   readonly command: readonly string[]
   readonly variables?: Readonly<Record<string, string>>
+  /** Arguments that go to the command as variables, since it is a test. */
+  readonly options?: Readonly<Record<string, string>>
 }
 
 const node = ['node', '--import', 'tsx']
@@ -29,6 +32,12 @@ const soaks: Readonly<Record<string, Soak>> = {
     command: [...systemTest, 'test/system/http-contract.test.ts'],
     variables: { HTTP_CONTRACT_EXAMPLES: '100' },
   },
+  fuzz: {
+    what: 'sends forged and damaged datagrams to all ports of three relays for ten minutes, or --seconds, of a --seed (11 minutes)',
+    command: [...systemTest, 'test/system/relay-fuzz.test.ts'],
+    variables: { RELAY_FUZZ_SECONDS: '600' },
+    options: { seed: 'RELAY_FUZZ_SEED', seconds: 'RELAY_FUZZ_SECONDS' },
+  },
   load: {
     what: 'runs 1,000 plugins and 2,000 relays on one worker for ten minutes (15 minutes)',
     command: [...node, 'bench/load-run/run.ts'],
@@ -43,11 +52,22 @@ if (soak === undefined) {
   process.exit(2)
 }
 process.stderr.write(`[soak] ${name} ${soak.what}\n`)
-const [program = '', ...args] = [...soak.command, ...more]
-const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...soak.variables } })
+const [program = '', ...args] = [...soak.command, ...(soak.options === undefined ? more : [])]
+const variables = { ...soak.variables, ...readOptions(soak.options ?? {}) }
+const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...variables } })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
 child.on('error', (error) => {
   process.stderr.write(`[soak] ${program} could not be started: ${error.message}\n`)
   process.exit(1)
 })
 child.on('exit', (code) => process.exit(code ?? 1))
+
+function readOptions(options: Readonly<Record<string, string>>): Record<string, string> {
+  const names = Object.keys(options)
+  if (names.length === 0) return {}
+  const { values } = parseArgs({
+    args: more,
+    options: Object.fromEntries(names.map((option) => [option, { type: 'string' as const }])),
+  })
+  return Object.fromEntries(Object.entries(values).map(([option, value]) => [options[option] ?? '', String(value)]))
+}
