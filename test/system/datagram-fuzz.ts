@@ -3,6 +3,7 @@
  * same contents in the same order; addresses and ports are those of the run.
  */
 import { buildAck, buildNotice, buildRegistration } from '../../relay-node/srtla-packets.ts'
+import { streamToken } from '../relay-node/running.ts'
 import type { ForgedDatagram } from '../support/raw-datagrams.ts'
 import { conclusion, control, data, extension, handshake, streamIdExtension } from '../support/srt-packets.ts'
 import { createRandom, type Random } from './fleet-random.ts'
@@ -33,11 +34,16 @@ const words = (random: Random, count: number) => {
 
 type Build = (random: Random, destination: number) => Buffer
 
+const streamIds = [
+  ...[`publish/live/${streamToken}`, `play/live/${streamToken}`, `#!::r=${streamToken},m=publish`],
+  ...['\u0000', 'x'.repeat(512)],
+] as const
+
 /** Extensions of conclusions by their types: handshake, its reply, keys, their reply, stream id, congestion, filter, group. */
 const extensionsOf = (random: Random): Buffer[] =>
   Array.from({ length: integer(random, 5) }, () =>
     random.chance(0.2)
-      ? streamIdExtension(random.pick(['publish/live/Ab12Cd34', 'play/live/Ab12Cd34', '#!::r=Ab12Cd34,m=publish', '']))
+      ? streamIdExtension(random.pick(streamIds))
       : extension(random.pick([1, 2, 3, 4, 5, 6, 7, 8, 0xffff]), bytes(random, integer(random, 80))),
   )
 
@@ -52,8 +58,9 @@ const builds = {
   induction: (random, destination) => handshakeOf(random, destination, 1),
   conclusion: (random, destination) =>
     conclusion({
-      ...{ destination, socketId: word(random), cookie: word(random), extensions: extensionsOf(random) },
-      streamId: random.pick(['publish/live/Ab12Cd34', 'play/live/Ab12Cd34', '\u0000', 'x'.repeat(512)]),
+      ...{ destination, socketId: word(random), cookie: word(random), streamId: random.pick(streamIds) },
+      // Those without others would be admitted if they proved their address.
+      extensions: random.chance(0.5) ? [] : extensionsOf(random),
     }),
   oldConclusion: (random, destination) =>
     handshake({ type: 0xffff_ffff, version: 4, destination, socketId: word(random) }),
@@ -159,10 +166,16 @@ const portsOf = ({ srtlaPort, publishPort, playPort }: RelayTarget): [number, nu
   playPort,
 ]
 
+/** The source of an encoder's or a player's datagrams, and where they arrive. */
+export interface LiveSource extends Source {
+  readonly host: string
+  readonly targetPort: number
+}
+
 export interface FuzzedNetwork {
   readonly relays: readonly [RelayTarget, ...RelayTarget[]]
   /** Encoders, links and players with a stream. */
-  readonly live: readonly [Source, ...Source[]]
+  readonly live: readonly [LiveSource, ...LiveSource[]]
 }
 
 /** Which kinds of sources, and how often. */
@@ -178,11 +191,11 @@ const sourceWeights = {
   any: 3,
 } as const
 
-function sourceOf(random: Random, { relays, live }: FuzzedNetwork, target: RelayTarget): Source {
+function sourceOf(random: Random, { relays, live }: FuzzedNetwork, target: RelayTarget): Source | LiveSource {
   const kind = random.weighted(sourceWeights)
   const port = anyPort(random)
   const relay = kind === 'own' ? target : random.pick(relays)
-  const sources: Readonly<Record<keyof typeof sourceWeights, () => Source>> = {
+  const sources: Readonly<Record<keyof typeof sourceWeights, () => Source | LiveSource>> = {
     portZero: () => ({ address: random.pick([octets(random), target.host]), port: 0 }),
     own: () => ({ address: relay.host, port: random.pick(portsOf(relay)) }),
     otherRelay: () => ({ address: relay.host, port: random.pick(portsOf(relay)) }),
@@ -202,8 +215,13 @@ export function createDatagramFuzz(seed: number, network: FuzzedNetwork): () => 
   const random = createRandom(seed)
   return () => {
     const target = random.pick(network.relays)
-    const { address: source, port: sourcePort } = sourceOf(random, network, target)
-    const addressed = { source, sourcePort, target: target.host, targetPort: random.pick(portsOf(target)) }
-    return { ...addressed, payload: content(random) }
+    const source = sourceOf(random, network, target)
+    const isOwnPort = 'targetPort' in source && random.chance(0.9)
+    return {
+      ...{ source: source.address, sourcePort: source.port },
+      target: isOwnPort ? source.host : target.host,
+      targetPort: isOwnPort ? source.targetPort : random.pick(portsOf(target)),
+      payload: content(random),
+    }
   }
 }

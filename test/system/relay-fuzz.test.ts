@@ -17,7 +17,7 @@ import { endOf, givenControlPlane, startRelay, statsOf, streamToken } from '../r
 import { openRawSockets } from '../support/raw-datagrams.ts'
 import { handshake } from '../support/srt-packets.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
-import { createDatagramFuzz, type FuzzedNetwork, type Source } from './datagram-fuzz.ts'
+import { createDatagramFuzz, type FuzzedNetwork, type LiveSource, type Source } from './datagram-fuzz.ts'
 import { createRandom } from './fleet-random.ts'
 import { callKinds, FuzzCallers } from './fuzz-callers.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
@@ -69,7 +69,13 @@ async function givenLiveRelay(protocol: 'SRT' | 'SRTLA') {
   const live = async () => (await statsOf(state)).groups[0]?.connections.map(({ addr }) => addr).toSorted() ?? []
   const encoders = await live()
   expect(encoders).toHaveLength(protocol === 'SRT' ? 1 : 2)
-  return { relay, state, sink, source, live, sources: [...encoders.map(readSource), router.source] }
+  const { host, publishPort, srtlaPort, playPort } = state
+  const publishTarget = { host, targetPort: protocol === 'SRT' ? publishPort : srtlaPort }
+  const sources = [
+    ...encoders.map((addr) => ({ ...readSource(addr), ...publishTarget })),
+    { ...router.source, host, targetPort: playPort },
+  ]
+  return { relay, state, sink, source, live, sources }
 }
 
 async function publishUrlOf(protocol: 'SRT' | 'SRTLA', { host, publishPort, srtlaPort }: StateFile): Promise<string> {
@@ -110,7 +116,10 @@ const residentMegabytes = async ({ pid }: StateFile): Promise<number> =>
 
 test('a seed gives the same datagrams again, and another one gives others', () => {
   const relay = { host: '127.0.0.1', srtlaPort: 5000, publishPort: 4001, playPort: 4000 }
-  const network: FuzzedNetwork = { relays: [relay], live: [{ address: '127.0.0.1', port: 7 }] }
+  const network: FuzzedNetwork = {
+    relays: [relay],
+    live: [{ address: '127.0.0.1', port: 7, host: '127.0.0.1', targetPort: 5000 }],
+  }
   const sequenceOf = (one: number) => Array.from({ length: 50 }, createDatagramFuzz(one, network))
   expect(sequenceOf(1)).toEqual(sequenceOf(1))
   expect(sequenceOf(2)).not.toEqual(sequenceOf(1))
@@ -130,7 +139,7 @@ test(
     onTestFinished(() => raw.close())
     const next = createDatagramFuzz(seed, {
       relays: targets,
-      live: live.flatMap(({ sources }) => sources) as [Source, ...Source[]],
+      live: live.flatMap(({ sources }) => sources) as [LiveSource, ...LiveSource[]],
     })
     const callers = new FuzzCallers(seed + 1)
     const startedAt = performance.now()
