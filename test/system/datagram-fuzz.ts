@@ -210,18 +210,29 @@ function sourceOf(random: Random, { relays, live }: FuzzedNetwork, target: Relay
   return sources[kind]()
 }
 
-/** @returns the next datagram of the sequence at each call. */
-export function createDatagramFuzz(seed: number, network: FuzzedNetwork): () => ForgedDatagram {
+export interface DatagramFuzz {
+  next(): ForgedDatagram
+  /** The content from another forged source at each call. */
+  forge(payload: Buffer, target: RelayTarget, targetPort: number): ForgedDatagram
+}
+
+export function createDatagramFuzz(seed: number, network: FuzzedNetwork): DatagramFuzz {
   const random = createRandom(seed)
-  return () => {
-    const target = random.pick(network.relays)
-    const source = sourceOf(random, network, target)
-    const isOwnPort = 'targetPort' in source && random.chance(0.9)
-    return {
-      ...{ source: source.address, sourcePort: source.port },
-      target: isOwnPort ? source.host : target.host,
-      targetPort: isOwnPort ? source.targetPort : random.pick(portsOf(target)),
-      payload: content(random),
-    }
+  return {
+    next() {
+      const target = random.pick(network.relays)
+      const source = sourceOf(random, network, target)
+      const isOwnPort = 'targetPort' in source && random.chance(0.9)
+      return {
+        ...{ source: source.address, sourcePort: source.port },
+        target: isOwnPort ? source.host : target.host,
+        targetPort: isOwnPort ? source.targetPort : random.pick(portsOf(target)),
+        payload: content(random),
+      }
+    },
+    forge(payload, target, targetPort) {
+      const { address: source, port: sourcePort } = sourceOf(random, network, target)
+      return { source, sourcePort, target: target.host, targetPort, payload }
+    },
   }
 }

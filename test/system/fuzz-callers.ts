@@ -13,6 +13,8 @@ import { buildPacket, mutate, type RelayTarget } from './datagram-fuzz.ts'
 import { createRandom, type Random } from './fleet-random.ts'
 
 const attemptsMax = 8
+/** Of a group, which has sixteen at most. */
+const forgedLinks = 20
 const attemptMillis = 100
 /** The process of an engine takes some time to start. */
 const agreementAttemptsMax = 20
@@ -28,6 +30,8 @@ export interface ConversationCounts {
   publishers: number
   players: number
 }
+
+type SendForged = (payload: Buffer, target: RelayTarget, port: number) => Promise<unknown>
 
 /** What arrives at a caller, over one socket or over the links of a group. */
 class Line {
@@ -81,21 +85,26 @@ const isHandshakeFor = (answer: Buffer, socketId: number) =>
 export class FuzzCallers {
   readonly counts: ConversationCounts = { ended: 0, cookies: 0, groups: 0, publishers: 0, players: 0 }
   readonly #random: Random
+  readonly #sendForged: SendForged
 
-  constructor(seed: number) {
+  /** @param sendForged sends a datagram from a forged source. */
+  constructor(seed: number, sendForged: SendForged) {
     this.#random = createRandom(seed)
+    this.#sendForged = sendForged
   }
 
   /** One call from its first packet to its last. Calls of a publisher get a connection only while there is no other one. */
-  async converse(kind: CallKind, { host, srtlaPort, publishPort, playPort }: RelayTarget): Promise<void> {
-    const port = { publish: publishPort, play: playPort, srtla: srtlaPort }[kind]
-    const line = await Line.open(this.#random, host, port, kind === 'srtla' ? 2 : 1)
-    if (kind !== 'srtla' || (await this.#register(line))) await this.#call(line, kind === 'play' ? 'play' : 'publish')
+  async converse(kind: CallKind, target: RelayTarget): Promise<void> {
+    const port = { publish: target.publishPort, play: target.playPort, srtla: target.srtlaPort }[kind]
+    const line = await Line.open(this.#random, target.host, port, kind === 'srtla' ? 2 : 1)
+    if (kind !== 'srtla' || (await this.#register(line, target)))
+      await this.#call(line, kind === 'play' ? 'play' : 'publish')
     line.close()
     this.counts.ended += 1
   }
 
-  async #register(line: Line): Promise<boolean> {
+  /** A group with two links that are the caller's, and some that are forged. */
+  async #register(line: Line, target: RelayTarget): Promise<boolean> {
     const kindOf = (answer: Buffer) => parsePacket(answer)?.kind
     const request = buildRegistration('reg1', randomBytes(256))
     const issued = await line.ask(
@@ -110,6 +119,7 @@ export class FuzzCallers {
       const isLink = (answer: Buffer) => kindOf(answer) === 'reg3'
       if ((await line.ask(() => issued, isLink, attemptsMax, link)) === undefined) return false
     }
+    for (let links = 0; links < forgedLinks; links += 1) await this.#sendForged(issued, target, target.srtlaPort)
     this.counts.groups += 1
     return true
   }

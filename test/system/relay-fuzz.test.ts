@@ -120,7 +120,7 @@ test('a seed gives the same datagrams again, and another one gives others', () =
     relays: [relay],
     live: [{ address: '127.0.0.1', port: 7, host: '127.0.0.1', targetPort: 5000 }],
   }
-  const sequenceOf = (one: number) => Array.from({ length: 50 }, createDatagramFuzz(one, network))
+  const sequenceOf = (one: number) => Array.from({ length: 50 }, createDatagramFuzz(one, network).next)
   expect(sequenceOf(1)).toEqual(sequenceOf(1))
   expect(sequenceOf(2)).not.toEqual(sequenceOf(1))
 })
@@ -137,11 +137,14 @@ test(
     const memoryBefore = await Promise.all(states.map(residentMegabytes))
     const raw = await openRawSockets({ isCounting: false })
     onTestFinished(() => raw.close())
-    const next = createDatagramFuzz(seed, {
+    const network = {
       relays: targets,
       live: live.flatMap(({ sources }) => sources) as [LiveSource, ...LiveSource[]],
-    })
-    const callers = new FuzzCallers(seed + 1)
+    }
+    const fuzz = createDatagramFuzz(seed, network)
+    // Other sequences, since their calls depend on the answers.
+    const links = createDatagramFuzz(seed + 1, network)
+    const callers = new FuzzCallers(seed + 2, (...forged) => raw.send([links.forge(...forged)]))
     const startedAt = performance.now()
     let sent = 0
     const isOver = (count: number, countMin: number) =>
@@ -165,12 +168,12 @@ test(
 
     const forge = async () => {
       for (let turn = 0; !isOver(sent, datagramsMin); turn += 1) {
-        await raw.send(Array.from({ length: batch }, next))
+        await raw.send(Array.from({ length: batch }, fuzz.next))
         sent += batch
         await Promise.all(states.map((state) => untilHandled(state, turn)))
       }
     }
-    const random = createRandom(seed + 2)
+    const random = createRandom(seed + 3)
     let calls = 0
     const converse = async () => {
       while (!isOver(calls, callsMin)) {
