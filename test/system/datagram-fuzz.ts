@@ -20,7 +20,7 @@ export interface Source {
   readonly port: number
 }
 
-/** What a field or a byte is most often wrong about is its limits. */
+/** At the limits of bytes and fields. */
 const extremes = [0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] as const
 
 const integer = (random: Random, max: number) => Math.floor(random.next() * (max + 1))
@@ -82,7 +82,7 @@ const builds = {
   srtlaNotice: (random) => buildNotice(random.pick(['reg3', 'reg_err', 'reg_ngp'])),
   srtlaKeepalive: (random) => Buffer.concat([buildNotice('keepalive'), bytes(random, integer(random, 40))]),
   srtlaAcknowledgement: (random) => buildAck(Array.from({ length: integer(random, 20) }, () => word(random))),
-  /** Of SRTLA senders that number their loss reports, and of types that no program uses. */
+  /** Of types that no program uses. */
   srtlaOther: (random) => {
     const packet = bytes(random, 4 + integer(random, 60))
     packet.writeUInt16BE(random.pick([0x9101, 0x9203, 0x9212, 0x9fff, 0xffff]), 0)
@@ -90,12 +90,12 @@ const builds = {
   },
 } as const satisfies Readonly<Record<string, Build>>
 
-export type PacketKind = keyof typeof builds
+type PacketKind = keyof typeof builds
 const kinds = Object.keys(builds) as [PacketKind, ...PacketKind[]]
 
 /** @param destination the SRT socket that the packet is for; 0 for a new connection. */
-export const buildPacket = (random: Random, destination: number, kind = random.pick(kinds)): Buffer =>
-  builds[kind](random, destination)
+export const buildPacket = (random: Random, destination: number): Buffer =>
+  builds[random.pick(kinds)](random, destination)
 
 /** Up to 64 KiB, the longest that UDP has; most about what an Ethernet frame has. */
 const longLengths = [1_471, 1_472, 1_473, 1_499, 1_500, 1_501, 2_048, 9_000, 65_507] as const

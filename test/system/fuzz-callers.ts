@@ -1,6 +1,6 @@
 /**
- * Callers that a relay talks to, since they receive its answers: they get a cookie, or register a group, send conclusions that are
- * partly damaged, and damage most packets of the connections that they get.
+ * Callers that receive the answers of a relay: they get a cookie, or register a group, send conclusions of which some are damaged,
+ * and damage most packets of the connections that they get.
  */
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
