@@ -2230,6 +2230,8 @@ export interface components {
             type: string;
             action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
             user_id: string | null;
+            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+            masked_email: string | null;
             /** @enum {string} */
             status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
             /** Format: date-time */
@@ -2287,6 +2289,10 @@ export interface components {
         Instance: {
             instance_id: string;
             session_id: string | null;
+            /** @description The account of the session. */
+            user_id: string | null;
+            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+            masked_email: string | null;
             region: string;
             /** Format: date-time */
             created_at: string;
@@ -2336,6 +2342,8 @@ export interface components {
                 [key: string]: string | number | boolean | null;
             };
             user_id: string | null;
+            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+            masked_email: string | null;
         };
         OperatorRegion: {
             region: string;
@@ -2407,6 +2415,8 @@ export interface components {
             } | null;
             /** Format: uuid */
             user_id: string;
+            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+            masked_email: string | null;
         };
         OperatorSubscription: {
             /** @enum {string} */
@@ -6247,6 +6257,8 @@ export interface operations {
                             } | null;
                             /** Format: uuid */
                             user_id: string;
+                            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+                            masked_email: string | null;
                             ingest_summary: components["schemas"]["IngestSummary"] | null;
                         };
                         live: {
@@ -6441,6 +6453,8 @@ export interface operations {
                             type: string;
                             action: ("activate" | "update_addon" | "payment_recovery" | "payment_failed" | "cancelled" | "downgrade" | "refund" | "grant" | "withdraw") | null;
                             user_id: string | null;
+                            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+                            masked_email: string | null;
                             /** @enum {string} */
                             status: "unresolved" | "pending" | "applied" | "ignored" | "parked" | "dead" | "dismissed";
                             /** Format: date-time */
@@ -6586,6 +6600,8 @@ export interface operations {
                         accounts: {
                             /** Format: uuid */
                             user_id: string;
+                            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+                            masked_email: string | null;
                             addons_without_plan: number;
                             billed_plans: number;
                         }[];

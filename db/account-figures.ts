@@ -1,6 +1,7 @@
 /** Numbers of accounts by plan and of unused billing, for operators. Each number is read from its own index. */
 import type { PlanStatus, PlanTier } from '../domain/plans.ts'
 import { first, type Sql } from './connection.ts'
+import { maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 
 interface PlanFigure {
   readonly planTier: PlanTier
@@ -28,7 +29,7 @@ export const countUnusedBilling = async (sql: Sql): Promise<UnusedBillingFigures
         (select count(*)::int from users where billed_plans > 1) as accounts_with_two_plans`,
   ) ?? { addonsWithoutPlan: 0, accountsWithTwoPlans: 0 }
 
-export interface BilledAccount {
+export interface BilledAccount extends WithMaskedEmail {
   readonly userId: string
   readonly addonsWithoutPlan: number
   readonly billedPlans: number
@@ -41,8 +42,10 @@ export const listUnusedBilling = async (
   after: string | undefined,
   limit: number,
 ): Promise<BilledAccount[]> =>
-  sql<BilledAccount[]>`
-    select id as user_id, addons_without_plan, billed_plans from users
-    where ${type === 'twice' ? sql`billed_plans > 1` : sql`addons_without_plan > 0`}
-      ${after === undefined ? sql`` : sql`and id > ${after}`}
-    order by id limit ${limit}`
+  maskEmails(
+    await sql<WithEmail<BilledAccount>[]>`
+      select id as user_id, email, addons_without_plan, billed_plans from users
+      where ${type === 'twice' ? sql`billed_plans > 1` : sql`addons_without_plan > 0`}
+        ${after === undefined ? sql`` : sql`and id > ${after}`}
+      order by id limit ${limit}`,
+  )

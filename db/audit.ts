@@ -5,6 +5,7 @@
 import { type ActivityGroup, actionFilterOf } from '../domain/activity-groups.ts'
 import type { Client } from './clients.ts'
 import type { Sql } from './connection.ts'
+import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 
 export interface AuditEntry {
   readonly initiator: 'user' | 'operator' | 'system'
@@ -48,6 +49,8 @@ export interface AuditRow {
   readonly hasSeveralSources: boolean
 }
 
+export type ListedAuditRow = AuditRow & WithMaskedEmail
+
 interface AuditFilter {
   /** Entries of all accounts when undefined. */
   readonly userId?: string | undefined
@@ -60,19 +63,22 @@ interface AuditFilter {
 }
 
 /** One page of entries, newest first. */
-export function listAuditEntries(
+export async function listAuditEntries(
   sql: Sql,
   { userId, action, initiator, group, before }: AuditFilter,
   limit: number,
-): Promise<AuditRow[]> {
+): Promise<ListedAuditRow[]> {
   const { actions, isExclusion } = actionFilterOf(group)
   const isListed = sql`action = any(${actions as string[]}::text[])`
-  return sql<AuditRow[]>`
-    select id, at, initiator, action, user_id, ip, client, client_kind, detail, attempts, last_at,
-      attempts is not null and attempt_source is null as has_several_sources
-    from audit_entries
-    where ${isExclusion ? sql`not ${isListed}` : isListed} ${userId ? sql`and user_id = ${userId}` : sql``}
-      ${action ? sql`and action = ${action}` : sql``} ${initiator ? sql`and initiator = ${initiator}` : sql``}
-      ${before ? sql`and id < ${before}` : sql``}
-    order by id desc limit ${limit}`
+  return maskEmails(
+    await sql<WithEmail<ListedAuditRow>[]>`
+      select id, at, initiator, action, user_id, ${emailColumn(sql, sql`audit_entries.user_id`)}, ip, client, client_kind,
+        detail, attempts, last_at,
+        attempts is not null and attempt_source is null as has_several_sources
+      from audit_entries
+      where ${isExclusion ? sql`not ${isListed}` : isListed} ${userId ? sql`and user_id = ${userId}` : sql``}
+        ${action ? sql`and action = ${action}` : sql``} ${initiator ? sql`and initiator = ${initiator}` : sql``}
+        ${before ? sql`and id < ${before}` : sql``}
+      order by id desc limit ${limit}`,
+  )
 }

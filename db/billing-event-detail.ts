@@ -2,6 +2,7 @@
 import type { BillingEvent } from '../domain/billing-event.ts'
 import { type BillingEventRow, eventColumns } from './billing-events.ts'
 import { first, type Sql } from './connection.ts'
+import { maskEmails, type WithEmail } from './masked-emails.ts'
 
 export interface BillingEventDetailRow extends BillingEventRow {
   /** The account that the event names, whether it exists or not. */
@@ -16,7 +17,9 @@ export interface BillingEventDetailRow extends BillingEventRow {
 
 export const findEventDetail = async (sql: Sql, id: string): Promise<BillingEventDetailRow | undefined> =>
   first(
-    await sql<BillingEventDetailRow[]>`
-      select ${eventColumns(sql)}, user_ref, subscription_id, event, attempts, next_attempt_at, applied_at
-      from billing_events where id = ${id}`,
+    maskEmails<BillingEventDetailRow>(
+      await sql<WithEmail<BillingEventDetailRow>[]>`
+        select ${eventColumns(sql)}, user_ref, subscription_id, event, attempts, next_attempt_at, applied_at
+        from billing_events where id = ${id}`,
+    ),
   )

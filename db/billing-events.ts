@@ -17,6 +17,7 @@ import {
 } from './billing-owners.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { ignoreEventsOfErasedAccounts } from './erased-account-subscriptions.ts'
+import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 
 export type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
 
@@ -216,7 +217,7 @@ export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<voi
 export const findEventStatus = async (sql: Sql, id: string): Promise<BillingEventStatus | undefined> =>
   first(await sql<{ status: BillingEventStatus }[]>`select status from billing_events where id = ${id}`)?.status
 
-export interface BillingEventRow {
+export interface BillingEventRow extends WithMaskedEmail {
   id: string
   eventKey: string
   provider: BillingSource
@@ -229,8 +230,10 @@ export interface BillingEventRow {
   error: string | null
 }
 
-export const eventColumns = (sql: Sql) =>
-  sql`id, event_key, provider, type, action, user_id, status, received_at, occurred_at, error`
+/** The columns of {@link BillingEventRow} before {@link maskEmails}. */
+export const eventColumns = (sql: Sql) => sql`
+  id, event_key, provider, type, action, user_id, ${emailColumn(sql, sql`billing_events.user_id`)}, status, received_at,
+  occurred_at, error`
 
 interface EventFilter {
   readonly status?: BillingEventStatus | undefined
@@ -246,12 +249,14 @@ export const listEvents = async (
   { status, provider, userId, before }: EventFilter,
   limit: number,
 ): Promise<BillingEventRow[]> =>
-  sql<BillingEventRow[]>`
-    select ${eventColumns(sql)} from billing_events
-    where true ${status ? sql`and status = ${status}` : sql``} ${userId ? sql`and user_id = ${userId}` : sql``}
-      ${provider ? sql`and provider = ${provider}` : sql``}
-      ${before ? sql`and seq < (select seq from billing_events where id = ${before})` : sql``}
-    order by seq desc limit ${limit}`
+  maskEmails<BillingEventRow>(
+    await sql<WithEmail<BillingEventRow>[]>`
+      select ${eventColumns(sql)} from billing_events
+      where true ${status ? sql`and status = ${status}` : sql``} ${userId ? sql`and user_id = ${userId}` : sql``}
+        ${provider ? sql`and provider = ${provider}` : sql``}
+        ${before ? sql`and seq < (select seq from billing_events where id = ${before})` : sql``}
+      order by seq desc limit ${limit}`,
+  )
 
 interface InboxFigures {
   readonly status: BillingEventStatus

@@ -23,6 +23,7 @@ import {
   type SubscriptionRef,
 } from './billing-owners.ts'
 import { first, type Sql } from './connection.ts'
+import { maskEmails, type WithEmail } from './masked-emails.ts'
 
 interface StoredEventRow {
   readonly provider: BillingSource
@@ -97,7 +98,11 @@ export async function replaceEvent(
   await updateContent(tx, id, event, next ? null : await findNamedAccount(tx, event.userRef))
   const changed: string[] = []
   for (const one of subscriptions) changed.push(...(await assignOwner(tx, one)))
-  const row = first(await tx<BillingEventRow[]>`select ${eventColumns(tx)} from billing_events where id = ${id}`)
+  const row = first(
+    maskEmails<BillingEventRow>(
+      await tx<WithEmail<BillingEventRow>[]>`select ${eventColumns(tx)} from billing_events where id = ${id}`,
+    ),
+  )
   if (!row) return undefined
   const own = [before.userId, row.userId].filter((one) => one !== null)
   await markInboxChanged(tx, own)

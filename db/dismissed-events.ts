@@ -1,6 +1,7 @@
 import type { BillingEventStatus } from '../domain/billing-event.ts'
 import { type BillingEventRow, eventColumns } from './billing-events.ts'
 import { first, type Sql } from './connection.ts'
+import { maskEmails, type WithEmail } from './masked-emails.ts'
 
 interface Dismissal {
   readonly row: BillingEventRow
@@ -10,7 +11,10 @@ interface Dismissal {
 /** Sets a parked or dead event aside; one with another status stays unchanged. Returns undefined for an unknown id. */
 export async function dismissEvent(tx: Sql, id: string): Promise<Dismissal | undefined> {
   const row = first(
-    await tx<BillingEventRow[]>`select ${eventColumns(tx)} from billing_events where id = ${id} for no key update`,
+    maskEmails<BillingEventRow>(
+      await tx<WithEmail<BillingEventRow>[]>`
+        select ${eventColumns(tx)} from billing_events where id = ${id} for no key update`,
+    ),
   )
   if (row === undefined) return undefined
   if (row.status !== 'parked' && row.status !== 'dead') return { row, statusBefore: row.status }

@@ -1,7 +1,9 @@
 /** Rows of relay sessions. Commands are in `relay-commands.ts`, transitions are written by `relay-transitions.ts`. */
+import type { Fragment } from 'postgres'
 import type { IngestEngine } from '../domain/ingest.ts'
 import type { Initiator, ProvisioningDetail, RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
 import { first, type Sql } from './connection.ts'
+import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'
 
 export interface RelaySessionRow extends StoredSessionTokens {
@@ -58,16 +60,28 @@ export const withoutIngest = (row: RelaySessionRow): ShownSessionRow => ({
   ...{ publishingSince: null, ingestAt: null, ingestAgeSeconds: null },
 })
 
-/** The columns of {@link ShownSessionRow}, up to its conditions. */
-export const selectShown = (sql: Sql) => sql`
-  select ${relaySessionColumns(sql)}, ingest.* from relay_sessions left join lateral (
+/** A session with everything that operators see of it. */
+export type OperatorSessionRow = ShownSessionRow & WithMaskedEmail
+
+/** The columns of {@link ShownSessionRow} and others, up to its conditions. */
+const selectShownAnd = (sql: Sql, others: Fragment) => sql`
+  select ${relaySessionColumns(sql)}, ingest.* ${others} from relay_sessions left join lateral (
     select is_publishing, bitrate_kbps, links, engine, publishing_since, ingest_at,
       extract(epoch from now() - ingest_at)::float8 as ingest_age_seconds
     from relay_health h where h.session_id = relay_sessions.id and h.instance_id = relay_sessions.instance_id
   ) ingest on true`
 
+/** The columns of {@link ShownSessionRow}, up to its conditions. */
+export const selectShown = (sql: Sql) => selectShownAnd(sql, sql``)
+
+/** The columns of {@link OperatorSessionRow} before {@link maskEmails}, up to its conditions. */
+const selectForOperators = (sql: Sql) => selectShownAnd(sql, sql`, ${emailColumn(sql, sql`relay_sessions.user_id`)}`)
+
 export const findRelaySession = async (sql: Sql, id: string): Promise<ShownSessionRow | undefined> =>
   first(await sql<ShownSessionRow[]>`${selectShown(sql)} where id = ${id}`)
+
+export const findOperatorSessionRow = async (sql: Sql, id: string): Promise<OperatorSessionRow | undefined> =>
+  first(maskEmails(await sql<WithEmail<OperatorSessionRow>[]>`${selectForOperators(sql)} where id = ${id}`))
 
 /**
  * The session with one of these hashes of a token, and its owner's stream token. A stopped session has no token, so this is a
@@ -157,15 +171,17 @@ export const listRelaySessions = async (
   sql: Sql,
   filter: RelaySessionFilter,
   limit: number,
-): Promise<ShownSessionRow[]> =>
-  sql<ShownSessionRow[]>`
-    ${selectShown(sql)}
-    where true
-      ${filter.state ? sql`and state = ${filter.state}` : sql``}
-      ${filter.region ? sql`and region = ${filter.region}` : sql``}
-      ${filter.userId ? sql`and user_id = ${filter.userId}` : sql``}
-      ${filter.after ? sql`and (created_at, id) < (select created_at, id from relay_sessions where id = ${filter.after})` : sql``}
-    order by created_at desc, id desc limit ${limit}`
+): Promise<OperatorSessionRow[]> =>
+  maskEmails(
+    await sql<WithEmail<OperatorSessionRow>[]>`
+      ${selectForOperators(sql)}
+      where true
+        ${filter.state ? sql`and state = ${filter.state}` : sql``}
+        ${filter.region ? sql`and region = ${filter.region}` : sql``}
+        ${filter.userId ? sql`and user_id = ${filter.userId}` : sql``}
+        ${filter.after ? sql`and (created_at, id) < (select created_at, id from relay_sessions where id = ${filter.after})` : sql``}
+      order by created_at desc, id desc limit ${limit}`,
+  )
 
 export interface TransitionRow {
   fromState: RelayState

@@ -1,7 +1,7 @@
 /** Accounts: who may sign in. */
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
-import { maskEmail } from '../domain/masked-email.ts'
+import { maskAccountEmail } from '../domain/masked-email.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { first, type Sql } from './connection.ts'
 import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from './sealed-tokens.ts'
@@ -132,7 +132,7 @@ export const removePassword = async (sql: Sql, userId: string): Promise<void> =>
 /** The account's address in the form for places where it is not erased with the account; null if it has none. */
 export const findMaskedEmail = async (sql: Sql, userId: string): Promise<string | null> => {
   const row = first(await sql<{ email: string | null }[]>`select email from users where id = ${userId}`)
-  return row?.email ? maskEmail(row.email) : null
+  return maskAccountEmail(row?.email ?? null)
 }
 
 export interface LockedAccount extends StoredStreamToken {
@@ -148,7 +148,7 @@ export async function lockAccount(tx: Sql, userId: string): Promise<LockedAccoun
   )
   if (!row) return undefined
   const { email, streamToken, streamTokenSealed } = row
-  return { streamToken, streamTokenSealed, maskedEmail: email === null ? null : maskEmail(email) }
+  return { streamToken, streamTokenSealed, maskedEmail: maskAccountEmail(email) }
 }
 
 /** Throws if the account does not exist. */

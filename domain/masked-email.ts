@@ -14,4 +14,8 @@ export function maskEmail(address: string): string {
   return `${firstCharacter(address.slice(0, Math.max(0, at)))}${mask}@${firstCharacter(domain)}${mask}${ending ?? ''}`
 }
 
+/** The same for an account, which may have no address. */
+export const maskAccountEmail = (address: string | null): string | null =>
+  address === null ? null : maskEmail(address)
+
 const firstCharacter = (text: string): string => /^[\p{L}\p{N}]/u.exec(text)?.[0] ?? ''

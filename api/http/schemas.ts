@@ -28,6 +28,12 @@ export const ReasonOnly = z.object({ reason: Reason })
 export const reasonDetail = ({ reason }: { readonly reason?: string | undefined }) =>
   reason === undefined ? {} : { reason }
 
+/** Of the account that a row concerns, for operators. */
+export const maskedEmail = z
+  .string()
+  .nullable()
+  .describe('The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address.')
+
 export const EmailAddress = z
   .string()
   .describe('An email address of at most 254 characters, compared without regard to case.')

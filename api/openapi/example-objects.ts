@@ -111,6 +111,8 @@ export const usage = {
   as_of: '2026-08-01T18:30:00.000Z',
 }
 
+const maskedEmail = 's•••@e•••.com'
+
 const auditEntry = {
   id: '1042',
   at: '2026-08-01T18:12:00.000Z',
@@ -125,7 +127,12 @@ const auditEntry = {
 /** Examples of schemas by their names in the document. Required properties that are missing here are made from the schema. */
 export const componentExamples: Readonly<Record<string, object>> = {
   RelaySession: activeSession,
-  OperatorRelaySession: { ...activeDockSession, user_id: user.id, instance_id: instance.instance_id },
+  OperatorRelaySession: {
+    ...activeDockSession,
+    user_id: user.id,
+    masked_email: maskedEmail,
+    instance_id: instance.instance_id,
+  },
   RelaySessionRecord: {
     session_id: newSession.session_id,
     connection_id: 'default',
@@ -155,5 +162,5 @@ export const componentExamples: Readonly<Record<string, object>> = {
   Entitlement: entitlement,
   Usage: usage,
   AuditEntry: auditEntry,
-  OperatorAuditEntry: { ...auditEntry, user_id: user.id },
+  OperatorAuditEntry: { ...auditEntry, user_id: user.id, masked_email: maskedEmail },
 }

@@ -41,6 +41,7 @@ export const sampleValues: Readonly<Record<string, unknown>> = {
   until: '2026-12-31T23:59:59.000Z',
   // People and clients
   email: 'streamer@example.com',
+  masked_email: 's•••@e•••.com',
   password: 'correct horse battery staple',
   new_password: 'another long passphrase',
   current_password: 'correct horse battery staple',

@@ -9,7 +9,7 @@ import { type BillingProvider, BillingProviderError } from '../../providers/bill
 import { rebuildReceivedEvent } from '../../providers/billing/received-event.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, ReasonOnly, reasonDetail, timestamp } from '../http/schemas.ts'
+import { id, maskedEmail, ReasonOnly, reasonDetail, timestamp } from '../http/schemas.ts'
 import type { Services } from '../services.ts'
 
 const Status = z.enum(billingEventStatuses)
@@ -21,6 +21,7 @@ export const EventView = z.object({
   type: z.string(),
   action: z.enum(billingEventActions).nullable(),
   user_id: id.nullable(),
+  masked_email: maskedEmail,
   status: Status,
   received_at: timestamp,
   occurred_at: timestamp.nullable(),
@@ -34,6 +35,7 @@ export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> =>
   type: row.type,
   action: row.action,
   user_id: row.userId,
+  masked_email: row.maskedEmail,
   status: row.status,
   received_at: row.receivedAt.toISOString(),
   occurred_at: row.occurredAt?.toISOString() ?? null,

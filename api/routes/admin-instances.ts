@@ -2,11 +2,13 @@
 import { z } from 'zod'
 import { type InstanceRow, listInstances as listInstanceRows } from '../../db/instance-list.ts'
 import { ok, route } from '../http/route.ts'
-import { id, storableText, timestamp } from '../http/schemas.ts'
+import { id, maskedEmail, storableText, timestamp } from '../http/schemas.ts'
 
 export const InstanceView = z.object({
   instance_id: z.string(),
   session_id: id.nullable(),
+  user_id: id.nullable().describe('The account of the session.'),
+  masked_email: maskedEmail,
   region: z.string(),
   created_at: timestamp,
   gone_at: timestamp.nullable(),
@@ -27,6 +29,8 @@ export const InstanceView = z.object({
 const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
   instance_id: row.instanceId,
   session_id: row.sessionId,
+  user_id: row.userId,
+  masked_email: row.maskedEmail,
   region: row.region,
   created_at: row.createdAt.toISOString(),
   gone_at: row.goneAt?.toISOString() ?? null,

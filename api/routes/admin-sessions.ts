@@ -9,18 +9,19 @@ import { recordCommand } from '../../db/relay-commands.ts'
 import { findIngestSummary } from '../../db/relay-health.ts'
 import { findSessionRecord } from '../../db/relay-history.ts'
 import {
+  findOperatorSessionRow,
   findRelaySession,
   listRelaySessions,
   listTransitions,
+  type OperatorSessionRow,
   type RelaySessionRow,
-  type ShownSessionRow,
 } from '../../db/relay-sessions.ts'
 import { type RelayState, relayStates } from '../../domain/relay-session.ts'
 import { isTemporalOutage, workflowUrl } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, Reason, reasonDetail, storableText, timestamp } from '../http/schemas.ts'
+import { id, maskedEmail, Reason, reasonDetail, storableText, timestamp } from '../http/schemas.ts'
 import { IngestSummaryView, presentIngestSummary } from '../ingest-summary-view.ts'
 import { presentRecentBitrate, RecentBitrate } from '../recent-bitrate-view.ts'
 import { presentSession, type SessionLimits, SessionView } from '../relay-session-view.ts'
@@ -29,7 +30,11 @@ import type { Services } from '../services.ts'
 
 const ById = z.object({ id })
 const State = z.enum(relayStates)
-export const OperatorSession = SessionView.extend({ user_id: id, instance_id: z.string().nullable() })
+export const OperatorSession = SessionView.extend({
+  user_id: id,
+  masked_email: maskedEmail,
+  instance_id: z.string().nullable(),
+})
 const pageSize = 100
 /** The longest wait for the result of a command or a transition, in milliseconds. */
 const workflowMillisMax = 5000
@@ -37,9 +42,13 @@ const workflowMillisMax = 5000
 const snapshotMillisMax = 2000
 
 /** A session without its secrets: an operator can inspect it but not connect to it. */
-export const presentForOperator = (row: ShownSessionRow, limits: SessionLimits): z.infer<typeof OperatorSession> => ({
+export const presentForOperator = (
+  row: OperatorSessionRow,
+  limits: SessionLimits,
+): z.infer<typeof OperatorSession> => ({
   ...presentSession(row, limits),
   user_id: row.userId,
+  masked_email: row.maskedEmail,
   instance_id: row.instanceId,
 })
 
@@ -96,7 +105,7 @@ export const showSession = route({
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
     const { sql, config } = services
-    const session = await findRelaySession(sql, params.id)
+    const session = await findOperatorSessionRow(sql, params.id)
     if (!session) throw new Refusal('not_found')
     const [transitions, ingest, record, live] = await Promise.all([
       listTransitions(sql, params.id),
@@ -246,8 +255,8 @@ async function updateWorkflow(
   }
 }
 
-async function existing(sessionId: string, sql: Sql): Promise<ShownSessionRow> {
-  const session = await findRelaySession(sql, sessionId)
+async function existing(sessionId: string, sql: Sql): Promise<OperatorSessionRow> {
+  const session = await findOperatorSessionRow(sql, sessionId)
   if (!session) throw new Refusal('not_found')
   return session
 }

@@ -8,7 +8,7 @@ import { billingSources } from '../../domain/billing-event.ts'
 import { subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
-import { id, timestamp } from '../http/schemas.ts'
+import { id, maskedEmail, timestamp } from '../http/schemas.ts'
 import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../subscription-workflow-view.ts'
 import { EntitlementView, presentEntitlement } from './session-summary.ts'
 
@@ -84,7 +84,9 @@ export const listUnusedBilledAccounts = route({
   query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
   answers: {
     200: z.object({
-      accounts: z.array(z.object({ user_id: id, addons_without_plan: z.int(), billed_plans: z.int() })),
+      accounts: z.array(
+        z.object({ user_id: id, masked_email: maskedEmail, addons_without_plan: z.int(), billed_plans: z.int() }),
+      ),
       next_cursor: id.nullable(),
     }),
   },
@@ -95,6 +97,7 @@ export const listUnusedBilledAccounts = route({
     return ok({
       accounts: accounts.map((one) => ({
         user_id: one.userId,
+        masked_email: one.maskedEmail,
         addons_without_plan: one.addonsWithoutPlan,
         billed_plans: one.billedPlans,
       })),

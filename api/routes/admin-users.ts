@@ -11,6 +11,7 @@ import { findProfile, findProfileByEmail, listProfiles, type ProfileRow } from '
 import { disconnectAll } from '../../db/relay-commands.ts'
 import { listLiveSessions, type RelaySessionRow } from '../../db/relay-sessions.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../db/users.ts'
+import { maskAccountEmail } from '../../domain/masked-email.ts'
 import { addonsMax, planStatuses, planTiers } from '../../domain/plans.ts'
 import { parseEmailAddress } from '../../platform/email-address.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -131,9 +132,10 @@ export const showUser = route({
       listLiveSessions(services.sql, params.id),
       showSubscriptionWorkflow(params.id, services),
     ])
+    const maskedEmail = maskAccountEmail(account.user.email)
     return ok({
       ...account,
-      sessions: sessions.map((row) => presentForOperator(row, services.config.relay)),
+      sessions: sessions.map((row) => presentForOperator({ ...row, maskedEmail }, services.config.relay)),
       subscription,
     })
   },

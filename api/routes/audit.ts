@@ -1,9 +1,9 @@
 /** The audit trail: an account's entries for its owner, all entries for operators. */
 import { z } from 'zod'
-import { type AuditRow, listAuditEntries } from '../../db/audit.ts'
+import { type AuditRow, type ListedAuditRow, listAuditEntries } from '../../db/audit.ts'
 import { activityGroups } from '../../domain/activity-groups.ts'
 import { ok, route } from '../http/route.ts'
-import { id, timestamp } from '../http/schemas.ts'
+import { id, maskedEmail, timestamp } from '../http/schemas.ts'
 
 const pageSize = 50
 
@@ -22,7 +22,7 @@ export const EntryView = z.object({
   client_kind: z.enum(['web', 'plugin']).nullable().describe('The kind of client, which its name does not prove.'),
   detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
 })
-export const OperatorEntryView = EntryView.extend({ user_id: id.nullable() })
+export const OperatorEntryView = EntryView.extend({ user_id: id.nullable(), masked_email: maskedEmail })
 
 const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   id: row.id,
@@ -52,8 +52,14 @@ export function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {
   return { ...present(row), ip: null, detail }
 }
 
+const presentToOperator = (row: ListedAuditRow): z.infer<typeof OperatorEntryView> => ({
+  ...present(row),
+  user_id: row.userId,
+  masked_email: row.maskedEmail,
+})
+
 /** @param rows one more than a page has if there is a next page. */
-const presentPage = <Entry>(rows: readonly AuditRow[], presentEntry: (row: AuditRow) => Entry) => {
+const presentPage = <Entry>(rows: readonly ListedAuditRow[], presentEntry: (row: ListedAuditRow) => Entry) => {
   const page = rows.slice(0, pageSize)
   return { entries: page.map(presentEntry), next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null }
 }
@@ -92,6 +98,6 @@ export const list = route({
   handle: async ({ query }, { sql }) => {
     const { user_id: userId, action, initiator, cursor: before } = query
     const rows = await listAuditEntries(sql, { userId, action, initiator, before }, pageSize + 1)
-    return ok(presentPage(rows, (row) => ({ ...present(row), user_id: row.userId })))
+    return ok(presentPage(rows, presentToOperator))
   },
 })

@@ -104,6 +104,7 @@ export interface EventView {
   readonly type: string
   readonly action: string | null
   readonly user_id: string | null
+  readonly masked_email: string | null
   readonly status: string
   readonly received_at: string
   readonly occurred_at: string | null

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { type GivenUser, statusAndCode, type TokenSet } from '../../support/api.ts'
+import { requestErasure, untilErased } from '../../support/erasures.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { runJob } from '../../support/jobs.ts'
-import { operator } from '../../support/relays.ts'
 import { newCustomer } from '../../support/sandbox-customers.ts'
 
 let service: FakeRelayService
@@ -12,22 +12,8 @@ beforeAll(async () => {
   service = await startFakeRelayService()
 })
 
-const erase = ({ userId, email }: Pick<GivenUser, 'userId' | 'email'>, parts: object = {}) =>
-  service.api.post<{ state: string }>(
-    `/admin/users/${userId}/erase`,
-    { email, reason: 'ticket 4711', ...parts },
-    { headers: operator },
-  )
-/** Lets the job make one attempt after the other until the account is erased. */
-async function untilErased(user: GivenUser) {
-  for (;;) {
-    await service.api.sql`
-      update users set deletion_attempt_at = now() where id = ${user.userId} and deletion_attempt_at is not null`
-    await runJob(service.api.sql, 'delete_accounts')
-    const answer = await erase(user)
-    if (answer.status !== 202) return answer
-  }
-}
+const erase = (user: Pick<GivenUser, 'userId' | 'email'>, parts: object = {}) =>
+  requestErasure(service.api, user, parts)
 const requestsOf = ({ userId }: GivenUser) => service.api.sql`
   select initiator, user_id, detail from audit_entries
   where action = 'account_erasure_requested' and detail ->> 'account_id' = ${userId}`
@@ -52,7 +38,7 @@ test('an erasure ends the relay and cancels the subscription at the provider fir
   const { status, body } = await service.api.post<{ session: { session_id: string } }>('/relay/start', {}, start)
   expect(status).toBe(201)
   expect((await erase(customer)).status).toBe(202)
-  expect((await untilErased(customer)).status).toBe(200)
+  expect((await untilErased(service.api, customer)).status).toBe(200)
   const { sql } = service.api
   expect(await sql`select from relay_sessions where id = ${body.session.session_id}`).toHaveLength(0)
   const events = await sql`
@@ -86,7 +72,7 @@ test('an erasure overrides the grace period of the owner’s own deletion', asyn
   const { bearer, password } = user
   expect((await service.api.post('/auth/account/delete', { password }, { bearer })).status).toBe(200)
   expect((await erase(user)).status).toBe(202)
-  expect((await untilErased(user)).status).toBe(200)
+  expect((await untilErased(service.api, user)).status).toBe(200)
 })
 
 test('the address confirms the account, without regard to case; null confirms one without an address', async () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { maskEmail } from '../../../domain/masked-email.ts'
 import { type Answer, type GivenUser, statusAndCode } from '../../support/api.ts'
 import {
   billingEvent,
@@ -221,6 +222,7 @@ describe('a replay', () => {
       ...event,
       action: 'activate',
       user_id: user.userId,
+      masked_email: maskEmail(user.email),
       status: expect.stringMatching(/^(pending|applied)$/),
       occurred_at: expect.any(String),
       error: null,

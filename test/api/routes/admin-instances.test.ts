@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { markInstanceGone } from '../../../db/instances.ts'
 import { recordObservations } from '../../../db/orphans.ts'
+import { maskEmail } from '../../../domain/masked-email.ts'
 import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
@@ -42,6 +43,8 @@ test('the instance of a live session is listed as owned, and as gone once its se
   expect(owned).toEqual({
     instance_id: instanceId,
     session_id,
+    user_id: user.userId,
+    masked_email: maskEmail(user.email),
     region: 'local',
     created_at: expect.stringMatching(/Z$/),
     gone_at: null,
@@ -67,7 +70,7 @@ test('an instance without an owner is listed with the time of the first sweep th
   const instanceId = `orphan-${randomUUID()}`
   await observe('local', instanceId)
   expect(await findInstance(api, instanceId)).toMatchObject({
-    ...{ session_id: null, owned: false, gone_at: null },
+    ...{ session_id: null, user_id: null, masked_email: null, owned: false, gone_at: null },
     unowned_since: expect.stringMatching(/Z$/),
   })
 })

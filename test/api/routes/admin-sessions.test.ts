@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
+import { maskEmail } from '../../../domain/masked-email.ts'
 import { type ErrorBody, statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
@@ -73,6 +74,7 @@ describe('a session', () => {
       session: expect.objectContaining({
         session_id: id,
         user_id: user.userId,
+        masked_email: maskEmail(user.email),
         state: 'active',
         instance_id: fakeInstanceId(id),
         relay_host_masked: '198.51.x.x',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { maskEmail } from '../../../domain/masked-email.ts'
 import { startApi, statusAndCode } from '../../support/api.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { readMetrics } from '../../support/metrics.ts'
@@ -79,7 +80,12 @@ test('the subscriptions of an unknown account are not found, and are for operato
 
 describe('accounts with unused billing', () => {
   type Accounts = {
-    readonly accounts: readonly { user_id: string; addons_without_plan: number; billed_plans: number }[]
+    readonly accounts: readonly {
+      user_id: string
+      masked_email: string | null
+      addons_without_plan: number
+      billed_plans: number
+    }[]
     readonly next_cursor: string | null
   }
   const list = (query: string) => get<Accounts>(`/billing/accounts${query}`)
@@ -97,9 +103,16 @@ describe('accounts with unused billing', () => {
     ] as const)
       expect([name, metrics(name)]).toEqual([name, (earlier(name) ?? Number.NaN) + more])
     const listed = async (billed: string) => (await list(`?billed=${billed}`)).body.accounts
-    const ofIdle = { user_id: idle.userId, addons_without_plan: 2, billed_plans: 0 }
+    const ofIdle = {
+      user_id: idle.userId,
+      masked_email: maskEmail(idle.email),
+      addons_without_plan: 2,
+      billed_plans: 0,
+    }
     expect(await listed('without_plan')).toContainEqual(ofIdle)
-    expect(await listed('twice')).toEqual([{ user_id: twice.userId, addons_without_plan: 0, billed_plans: 2 }])
+    expect(await listed('twice')).toEqual([
+      { user_id: twice.userId, masked_email: maskEmail(twice.email), addons_without_plan: 0, billed_plans: 2 },
+    ])
     const [addons] = (await idle.fetchSubscription()).subscriptions
     await api.post(`/billing/subscriptions/${addons?.subscription_id}/cancel`, undefined, { bearer: idle.bearer })
     expect(await listed('without_plan')).not.toContainEqual(ofIdle)

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { maskEmail } from '../../../domain/masked-email.ts'
 import {
   type BillingEventBody,
   billingEvent,
@@ -71,6 +72,7 @@ describe('a signed webhook', () => {
       type: 'subscription.activated',
       action: 'activate',
       user_id: user.userId,
+      masked_email: maskEmail(user.email),
       status: 'applied',
       received_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
       occurred_at: at,
