@@ -24,7 +24,7 @@ async function parkedEvent(userId: string): Promise<string> {
   return row?.id ?? ''
 }
 
-/** An account with a streaming relay, a subscription, and an event that failed. */
+/** An account with a streaming relay, a subscription, an event that failed, and the longest masked address. */
 async function busyAccount(): Promise<{ userId: string; sessionId: string; eventId: string }> {
   const { user, context } = await readyRelay()
   await context.close()
@@ -38,7 +38,8 @@ async function busyAccount(): Promise<{ userId: string; sessionId: string; event
     values (${userId}, 'stripe', ${`sub_${randomUUID()}`}, 'plan', 'active', 1)`
   const eventId = await parkedEvent(randomUUID())
   await api.sql`update billing_events set user_id = ${userId} where id = ${eventId}`
-  await api.sql`update users set addons_without_plan = 1 where id = ${userId}`
+  const email = `streamer@mail.${'x'.repeat(24)}`
+  await api.sql`update users set addons_without_plan = 1, email = ${email} where id = ${userId}`
   return { userId, sessionId, eventId }
 }
 

@@ -118,7 +118,7 @@ const columns: readonly Column<Entry>[] = [
   { heading: 'Time', cell: ({ at }) => <Instant at={at} /> },
   { heading: 'Initiator', cell: ({ actor }) => actor },
   { heading: 'Action', cell: ({ action }) => <a href={pathOf({ action })}>{action}</a> },
-  { heading: 'Account', cell: (entry) => (entry.user_id === null ? '–' : <UserLink id={entry.user_id} />) },
+  { heading: 'Account', cell: (entry) => (entry.user_id === null ? '–' : <UserLink of={entry} />) },
   { heading: 'Address', cell: ({ ip }) => ip ?? '–' },
   { heading: 'Details', class: 'details', cell: ({ detail }) => <Details detail={detail} /> },
 ]

@@ -70,7 +70,7 @@ const AccountsPage = ({ billed, filter, found, problem }: AccountsPageProps) => 
 )
 
 const columns: readonly Column<BilledAccountPage['accounts'][number]>[] = [
-  { heading: 'Account', cell: (account) => <UserLink id={account.user_id} /> },
+  { heading: 'Account', cell: (account) => <UserLink of={account} /> },
   { heading: 'Add-ons without a plan', class: 'number', cell: (account) => account.addons_without_plan },
   { heading: 'Plans billed', class: 'number', cell: (account) => account.billed_plans },
 ]

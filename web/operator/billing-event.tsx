@@ -126,7 +126,7 @@ const EventFacts = ({ event }: { readonly event: BillingEventDetail }) => (
     <dd>{event.action ?? <span class="muted">none</span>}</dd>
     <dt>Account</dt>
     <dd>
-      <UserLink id={event.user_id} />
+      <UserLink of={event} />
     </dd>
     <dt>Account named in it</dt>
     <dd>{event.user_ref === null ? <span class="muted">none</span> : <Identifier value={event.user_ref} />}</dd>

@@ -11,7 +11,7 @@ const columns: readonly Column<BillingEvent>[] = [
   { heading: 'Provider', cell: ({ provider }) => provider },
   { heading: 'Type', cell: ({ type }) => type },
   { heading: 'Action', cell: ({ action }) => action ?? '–' },
-  { heading: 'Account', cell: (event) => <UserLink id={event.user_id} /> },
+  { heading: 'Account', cell: (event) => <UserLink of={event} /> },
   { heading: 'Received', cell: (event) => <Instant at={event.received_at} /> },
   { heading: 'Error', class: 'sentence', cell: ({ error }) => error ?? '–' },
 ]

@@ -15,8 +15,25 @@ export const IdentifierLink = ({ href, value }: IdentifierLinkProps) => (
   </a>
 )
 
-export const UserLink = ({ id }: { readonly id: string | null }) =>
-  id === null ? <span class="muted">none</span> : <IdentifierLink href={`/operator/users/${id}`} value={id} />
+interface UserLinkProps {
+  /** What concerns the account: a row of the API. */
+  readonly of: { readonly user_id: string | null; readonly masked_email: string | null }
+}
+
+/** The masked address, which other accounts may share, with the id. */
+export const UserLink = ({ of: { user_id: id, masked_email: email } }: UserLinkProps) =>
+  id === null ? (
+    <span class="muted">none</span>
+  ) : (
+    <>
+      {email === null ? null : (
+        <span class="masked-email" data-masked-email={email}>
+          {email}
+        </span>
+      )}
+      <IdentifierLink href={`/operator/users/${id}`} value={id} />
+    </>
+  )
 
 export const SessionLink = ({ id }: { readonly id: string | null }) =>
   id === null ? <span class="muted">none</span> : <IdentifierLink href={`/operator/sessions/${id}`} value={id} />

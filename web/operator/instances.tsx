@@ -3,7 +3,7 @@ import type { PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { formatAge, formatDuration, TimeAgo } from '../time-text.tsx'
 import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from './filter-form.tsx'
-import { Identifier, SessionLink } from './identifier.tsx'
+import { Identifier, SessionLink, UserLink } from './identifier.tsx'
 import type { Instance, InstancePage, Region } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
 import { type Column, ScrollingTable } from './scrolling-table.tsx'
@@ -128,6 +128,7 @@ const columns: readonly Column<Instance>[] = [
   { heading: 'Provider', cell: ({ provider }) => provider ?? '–' },
   { heading: 'Zone', cell: ({ zone }) => zone },
   { heading: 'Session', cell: (instance) => <SessionLink id={instance.session_id} /> },
+  { heading: 'Account', cell: (instance) => (instance.user_id === null ? '–' : <UserLink of={instance} />) },
   { heading: 'Age', cell: ageText },
   { heading: 'Unowned for', cell: unownedText },
   {

@@ -15,7 +15,7 @@ export const SessionFacts = ({ session }: { readonly session: Session }) => (
       </dd>
       <dt>Account</dt>
       <dd>
-        <UserLink id={session.user_id} />
+        <UserLink of={session} />
       </dd>
       <dt>State</dt>
       <dd>

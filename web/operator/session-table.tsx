@@ -14,7 +14,7 @@ const columns: readonly Column<OperatorSession>[] = [
   { heading: 'Relay', cell: (session) => session.connection_id },
   { heading: 'Region', cell: ({ region }) => region },
   { heading: 'Video', cell: (session) => videoText(session) },
-  { heading: 'Account', cell: (session) => <UserLink id={session.user_id} /> },
+  { heading: 'Account', cell: (session) => <UserLink of={session} /> },
   { heading: 'Instance', cell: (session) => <InstanceLink id={session.instance_id} /> },
   { heading: 'Started', cell: (session) => <TimeAgo at={session.created_at} /> },
   { heading: 'Ended', cell: (session) => (session.stopped_at === null ? '–' : <TimeAgo at={session.stopped_at} />) },
