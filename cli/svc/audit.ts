@@ -35,6 +35,7 @@ const columns: readonly Column<Entry>[] = [
   { header: 'INITIATOR', value: (one) => one.actor },
   { header: 'ACTION', value: (one) => one.action },
   { header: 'ACCOUNT', value: (one) => one.user_id },
+  { header: 'EMAIL', value: (one) => one.masked_email },
   { header: 'IP', value: (one) => one.ip },
   { header: 'CLIENT', value: (one) => one.client },
   { header: 'DETAIL', value: (one) => formatDetail(one.detail) },

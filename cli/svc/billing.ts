@@ -75,6 +75,7 @@ const eventColumns: readonly Column<BillingEvent>[] = [
   { header: 'TYPE', value: (one) => one.type },
   { header: 'ACTION', value: (one) => one.action },
   { header: 'ACCOUNT', value: (one) => one.user_id },
+  { header: 'EMAIL', value: (one) => one.masked_email },
   { header: 'ERROR', value: (one) => one.error },
 ]
 
@@ -123,6 +124,7 @@ const eventFields = (event: BillingEvent): Field[] => [
   ['type', event.type],
   ['action', event.action],
   ['account', event.user_id],
+  ['email', event.masked_email],
   ['key', event.event_key],
   ['received', formatTime(event.received_at)],
   ['occurred', formatTime(event.occurred_at)],
@@ -148,6 +150,7 @@ const printChange = (reply: { event: BillingEvent }, { json }: GlobalOptions): v
 
 const unusedColumns: readonly Column<UnusedBilling>[] = [
   { header: 'ACCOUNT', value: (one) => one.user_id },
+  { header: 'EMAIL', value: (one) => one.masked_email },
   { header: 'ADD-ONS WITHOUT PLAN', value: (one) => one.addons_without_plan },
   { header: 'BILLED PLANS', value: (one) => one.billed_plans },
 ]

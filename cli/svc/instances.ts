@@ -42,6 +42,8 @@ const columns: readonly Column<Instance>[] = [
   { header: 'GONE', value: (one) => formatTime(one.gone_at) },
   { header: 'PROVIDER', value: (one) => one.provider },
   { header: 'PROVIDER ID', value: (one) => one.provider_id },
+  { header: 'ACCOUNT', value: (one) => one.user_id },
+  { header: 'EMAIL', value: (one) => one.masked_email },
 ]
 
 async function listInstances(options: ListOptions & InstanceFilter): Promise<void> {

@@ -29,6 +29,7 @@ export const sessionColumns: readonly Column<Session>[] = [
   { header: 'REGION', value: (one) => one.region },
   { header: 'CONNECTION', value: (one) => one.connection_id },
   { header: 'ACCOUNT', value: (one) => one.user_id },
+  { header: 'EMAIL', value: (one) => one.masked_email },
   { header: 'CREATED', value: (one) => formatTime(one.created_at) },
   { header: 'KBIT/S', value: (one) => (one.ingest?.publishing ? one.ingest.bitrate_kbps : null) },
 ]
@@ -112,6 +113,7 @@ const sessionFields = (session: Session): Field[] => [
   ['region', session.region],
   ['connection', session.connection_id],
   ['account', session.user_id],
+  ['email', session.masked_email],
   ['instance', session.instance_id],
   ['created', formatTime(session.created_at)],
   ['active', formatTime(session.active_at)],

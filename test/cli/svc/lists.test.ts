@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { recordGrant } from '../../../db/billing-events.ts'
 import { recordObservations } from '../../../db/orphans.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
+import { createListedAccount } from '../../support/listed-account.ts'
 import { operatorPassword } from '../../support/relays.ts'
 import { operatorVariables, runSvcHere, startSvc, svcOf } from '../../support/svc.ts'
 
@@ -75,6 +76,21 @@ test('instances and orphans are listed', async () => {
   expect(await svc('orphans')).toMatch(/^INSTANCE .*\ni-orphan +local +- +no /)
   const { instances } = JSON.parse(await svc('instances', 'list', '--instance', 'i-orphan', '--json'))
   expect(instances).toEqual([expect.objectContaining({ instance_id: 'i-orphan', owned: false })])
+})
+
+test('the lists have the masked address beside the id of the account', async () => {
+  const { userId, maskedEmail, sessionId, eventId, instanceId } = await createListedAccount(api)
+  const cells = `${userId} +${maskedEmail}`
+  const rowOf = (id: string) => new RegExp(`^${id} .*${cells}`, 'm')
+  expect(await svc('sessions', 'list', '--user', userId)).toMatch(rowOf(sessionId))
+  expect(await svc('sessions', 'show', sessionId)).toMatch(new RegExp(`^email +${maskedEmail}$`, 'm'))
+  expect(await svc('billing', 'events', 'list', '--user', userId)).toMatch(rowOf(eventId))
+  expect(await svc('billing', 'events', 'show', eventId)).toMatch(new RegExp(`^email +${maskedEmail}$`, 'm'))
+  expect(await svc('billing', 'unused', '--billed', 'without_plan')).toMatch(new RegExp(`^${cells} `, 'm'))
+  expect(await svc('instances', 'list', '--instance', instanceId)).toMatch(rowOf(instanceId))
+  expect(await svc('audit', '--user', userId, '--action', 'did_something')).toMatch(new RegExp(cells))
+  const { entries } = JSON.parse(await svc('audit', '--user', userId, '--json'))
+  expect(entries[0]).toMatchObject({ user_id: userId, masked_email: maskedEmail })
 })
 
 test('a region is drained with a reason and resumed', async () => {
