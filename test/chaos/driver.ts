@@ -47,7 +47,7 @@ export class Driver {
     // Every repeated request listens for the end.
     setMaxListeners(0, this.#end.signal)
     this.#requests = new Requests(service.apiUrl, journal, this.#end.signal)
-    this.#faults = new Faults(service.servers, journal)
+    this.#faults = new Faults(service, journal)
     this.#billing = new BillingProvider(this.#requests, service.webhookSecret)
     this.#operators = new Operators(this.#requests, service.operatorPassword)
   }
@@ -181,7 +181,9 @@ export class Driver {
   async #killRelay(position: number): Promise<void> {
     const processes = await listLocalRelays(relayFolderOf(this.#options.service.dataDir))
     const relay = processes[Math.floor(position * processes.length)]
-    if (relay) sendSignal(relay.pid, 'SIGKILL')
+    if (!relay) return
+    this.#options.journal.relayKills.push({ sessionId: relay.sessionId, at: Date.now() })
+    sendSignal(relay.pid, 'SIGKILL')
   }
 
   /** A new account subscribes, starts a relay, and is disabled. */

@@ -1,17 +1,17 @@
 /** Carries out the faults of a plan. Every fault ends, and the target serves again, before the next fault of the target. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Journal } from './journal.ts'
-import type { Fault, Target } from './plan.ts'
-import type { Server } from './server.ts'
+import { type Fault, type FaultTarget, reportPath } from './plan.ts'
+import type { Service } from './service.ts'
 
 const readySecondsMax = 90
 
 export class Faults {
   /** The last fault of each target. */
-  readonly #running = new Map<Target, Promise<void>>()
+  readonly #running = new Map<FaultTarget, Promise<void>>()
 
   constructor(
-    readonly servers: Readonly<Record<Target, Server>>,
+    readonly service: Pick<Service, 'servers' | 'reportPath'>,
     readonly journal: Journal,
   ) {}
 
@@ -27,23 +27,24 @@ export class Faults {
   }
 
   async #inject({ kind, target, forMillis, cutMode }: Fault): Promise<void> {
-    const server = this.servers[target]
+    const { servers, reportPath: path } = this.service
+    const cuttable = target === reportPath ? path : servers[target]
     const from = Date.now()
-    if (kind === 'kill') {
-      await server.kill()
+    let healedAt: number
+    if (kind === 'cut' || target === reportPath) {
+      cuttable.cut(cutMode)
       await sleep(forMillis)
-      await server.start()
-    } else if (kind === 'pause') {
-      await server.pause()
-      await sleep(forMillis)
-      await server.resume()
+      healedAt = Date.now()
+      cuttable.restore()
     } else {
-      server.cut(cutMode)
+      const server = servers[target]
+      await (kind === 'kill' ? server.kill() : server.pause())
       await sleep(forMillis)
-      server.restore()
+      healedAt = Date.now()
+      await (kind === 'kill' ? server.start() : server.resume())
     }
-    await withLimit(server.untilReady(), `${target} serves after ${kind}`)
-    this.journal.faults.push({ kind, target, from, until: Date.now() })
+    await withLimit(cuttable.untilReady(), `${target} serves after ${kind}`)
+    this.journal.faults.push({ kind, target, from, healedAt, until: Date.now() })
   }
 }
 

@@ -175,7 +175,72 @@ describe('deadlines are held', () => {
       sessions: [{ ...session, stoppedAt: began + 60_000 }],
     }
     expect(namesOf(evidence)).toContain(name)
-    journal.faults.push({ kind: 'kill', target: 'postgres', from: began + 4_000, until: began + 50_000 })
+    journal.faults.push({
+      kind: 'kill',
+      target: 'postgres',
+      from: began + 4_000,
+      healedAt: began + 45_000,
+      until: began + 50_000,
+    })
+    expect(namesOf(evidence)).not.toContain(name)
+  })
+})
+
+describe('silence ends no session while its relay cannot report', () => {
+  const name = 'silence ends no session while its relay cannot report'
+  const cut = (journal: Journal, from: number, until: number) =>
+    void journal.faults.push({
+      ...{ kind: 'cut', target: 'report-path', from: began + from, healedAt: began + until },
+      until: began + until + 500,
+    })
+  /** Its relay reports last after 8 s, and its session loses its health at a time and ends later. */
+  const lostAt = (at: number, endedAt = at + 40_000) => [
+    first,
+    { ...second, reason: 'health_lost', at: began + at },
+    { ...third, at: began + endedAt },
+  ]
+  const running = { cloudInstances: [{ ...cloudInstance, endedAt: began + 55_000 }] }
+  const lastReport = { ...running, sessions: [{ ...session, lastReportAt: began + 8_000 }] }
+
+  test.each([
+    ['a session that loses its health while the path of reports is cut', 9_000, 25_000, lostAt(15_500)],
+    ['one that loses it as soon as the path is open again', 9_000, 25_000, lostAt(26_000)],
+    ['one whose grace ends while the path is cut', 15_500, 45_000, lostAt(15_000, 21_000)],
+    ['one whose grace ends as soon as the path is open again', 15_500, 25_000, lostAt(15_000, 26_000)],
+  ])('%s is a violation', (_, from, until, rows) => {
+    expect(
+      namesOf({ ...lastReport, ...journalWith((journal) => cut(journal, from, until)), transitions: rows }),
+    ).toContain(name)
+  })
+
+  test.each([
+    ['was silent before the path was cut', 13_500, 25_000, lostAt(15_500)],
+    ['stays silent after it', 9_000, 25_000, lostAt(31_500)],
+    ['is lost before it', 15_000, 25_000, lostAt(14_500)],
+  ])('a session whose relay %s may lose its health', (_, from, until, rows) => {
+    expect(
+      namesOf({ ...lastReport, ...journalWith((journal) => cut(journal, from, until)), transitions: rows }),
+    ).not.toContain(name)
+  })
+
+  test('a silence begins with the last report, also with one that was sent during the cut', () => {
+    const journal = createJournal()
+    cut(journal, 9_000, 25_000)
+    const report = { sessionId: session.id, instanceId: instance.instanceId }
+    journal.reports.push({ ...report, sentAt: began + 24_000, answeredAt: began + 25_010 })
+    const sessions = { ...running, sessions: [{ ...session, lastReportAt: null }] }
+    expect(namesOf({ ...sessions, journal, transitions: lostAt(26_500) })).toContain(name)
+    expect(namesOf({ ...sessions, journal, transitions: lostAt(31_500) })).not.toContain(name)
+  })
+
+  test('a session whose relay is gone ends during the cut', () => {
+    const journal = createJournal()
+    cut(journal, 9_000, 25_000)
+    const evidence = { ...lastReport, journal, transitions: lostAt(15_500, 15_600) }
+    expect(namesOf(evidence)).toContain(name)
+    const cloudInstances = [{ ...cloudInstance, endedAt: began + 12_000 }]
+    expect(namesOf({ ...evidence, cloudInstances })).not.toContain(name)
+    journal.relayKills.push({ sessionId: session.id, at: began + 12_000 })
     expect(namesOf(evidence)).not.toContain(name)
   })
 })

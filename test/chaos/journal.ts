@@ -1,6 +1,6 @@
 /** What the driver did and saw from outside. Times are milliseconds since 1970 by the clock of this machine. */
 import type { BillingEventBody } from '../support/billing.ts'
-import type { FaultKind, Target } from './plan.ts'
+import type { FaultKind, FaultTarget } from './plan.ts'
 
 export interface StartRecord {
   readonly userId: string
@@ -72,10 +72,18 @@ export interface RevokedUse {
 
 export interface FaultRecord {
   readonly kind: FaultKind
-  readonly target: Target
+  readonly target: FaultTarget
   readonly from: number
+  /** When the target was started, resumed or connected again. */
+  readonly healedAt: number
   /** When the target served again. */
   readonly until: number
+}
+
+/** A relay's process on this machine that was killed. */
+export interface RelayKill {
+  readonly sessionId: string | null
+  readonly at: number
 }
 
 export class Journal {
@@ -88,6 +96,7 @@ export class Journal {
   readonly accountChanges: AccountRecord[] = []
   readonly revokedUses: RevokedUse[] = []
   readonly faults: FaultRecord[] = []
+  readonly relayKills: RelayKill[] = []
   /** Processes that ended by themselves. */
   readonly crashes: string[] = []
   /** Replies that no client has to expect, and when they came. */

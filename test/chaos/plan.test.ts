@@ -1,16 +1,26 @@
 import { expect, test } from 'vitest'
 import { createRandom } from '../system/fleet-random.ts'
-import { createPlan, targets } from './plan.ts'
+import { createPlan, reportPath, targets } from './plan.ts'
+import { times } from './service-times.ts'
 
 test('the same seed gives the same plan, and another seed another one', () => {
   expect(createPlan(createRandom(5), 60)).toEqual(createPlan(createRandom(5), 60))
   expect(createPlan(createRandom(5), 60)).not.toEqual(createPlan(createRandom(6), 60))
 })
 
-test('a plan of an hour kills, pauses and cuts off every process', () => {
+test('a plan of an hour kills, pauses and cuts off every process, and cuts the path of reports', () => {
   const { faults } = createPlan(createRandom(5), 3600)
-  const found = new Set(faults.map(({ kind, target }) => `${kind} ${target}`))
-  expect(found.size).toBe(3 * targets.length)
+  const kinds = ['kill', 'pause', 'cut']
+  const expected = [...targets.flatMap((target) => kinds.map((kind) => `${kind} ${target}`)), `cut ${reportPath}`]
+  expect([...new Set(faults.map(({ kind, target }) => `${kind} ${target}`))].toSorted()).toEqual(expected.toSorted())
+})
+
+test('every plan of a minute cuts the path of reports for longer than the health timeout', () => {
+  for (let seed = 0; seed < 50; seed++) {
+    const cuts = createPlan(createRandom(seed), 60).faults.filter(({ target }) => target === reportPath)
+    expect(cuts.length).toBeGreaterThan(0)
+    for (const { forMillis } of cuts) expect(forMillis).toBeGreaterThan(times.healthTimeoutSeconds * 1000)
+  }
 })
 
 test('the actions of a plan are in order and within its time', () => {

@@ -43,12 +43,16 @@ export type TimedAction = Action & { readonly atMillis: number }
 export const targets = ['api-1', 'api-2', 'worker-1', 'worker-2', 'site', 'temporal', 'postgres'] as const
 export type Target = (typeof targets)[number]
 
+/** The way from the workers and the relays to the APIs. It can be cut only, and all processes run meanwhile. */
+export const reportPath = 'report-path'
+export type FaultTarget = Target | typeof reportPath
+
 export type FaultKind = 'kill' | 'pause' | 'cut'
 
 /** Faults follow one another. On a busy machine they take longer, and the last ones of a plan are left out. */
 export interface Fault {
   readonly kind: FaultKind
-  readonly target: Target
+  readonly target: FaultTarget
   /** From the end of the fault before it; null when it begins during that fault. */
   readonly pauseMillis: number | null
   /** How long it is away, beside the time that it needs to start. */
@@ -93,7 +97,7 @@ const billingWeights: Readonly<Record<BillingStep, number>> = {
   downgrade: 1,
 }
 
-const targetWeights: Readonly<Record<Target, number>> = {
+const targetWeights: Readonly<Record<FaultTarget, number>> = {
   'api-1': 4,
   'api-2': 4,
   'worker-1': 4,
@@ -101,6 +105,7 @@ const targetWeights: Readonly<Record<Target, number>> = {
   site: 1,
   temporal: 2,
   postgres: 3,
+  'report-path': 3,
 }
 
 /** The mean time between two actions, and between two faults. */
@@ -174,16 +179,23 @@ const billing = (random: Random, account: number, step: BillingStep): Extract<Ac
 function planFaults(random: Random, millis: number): Fault[] {
   const faults: Fault[] = []
   for (let atMillis = 0; atMillis < millis; ) {
-    const fault = planFault(random, Math.round(random.between(0.3, 1.7) * faultMillis))
+    const pauseMillis = Math.round(random.between(0.3, 1.7) * faultMillis)
+    // Every plan cuts the path of reports, also a short one: after its first fault, when relays run.
+    const isPathDue = faults.length > 0 && !faults.some(({ target: one }) => one === reportPath)
+    const target = isPathDue ? reportPath : random.weighted(targetWeights)
+    const fault = planFault(random, target, pauseMillis)
     faults.push(fault)
-    if (random.chance(0.15)) faults.push(planFault(random, null))
+    if (random.chance(0.15)) faults.push(planFault(random, random.weighted(targetWeights), null))
     atMillis += (fault.pauseMillis ?? 0) + fault.forMillis
   }
   return faults
 }
 
-const planFault = (random: Random, pauseMillis: number | null): Fault => ({
-  ...{ kind: random.weighted({ kill: 5, pause: 3, cut: 3 }), target: random.weighted(targetWeights), pauseMillis },
-  forMillis: Math.round(random.between(500, 6_000)),
-  cutMode: random.chance(0.5) ? 'refuse' : 'silence',
-})
+function planFault(random: Random, target: FaultTarget, pauseMillis: number | null): Fault {
+  const kind = random.weighted({ kill: 5, pause: 3, cut: 3 } satisfies Record<FaultKind, number>)
+  const cutMode = random.chance(0.5) ? 'refuse' : 'silence'
+  // Reports have to be missing for longer than the health timeout.
+  if (target === reportPath)
+    return { kind: 'cut', target, pauseMillis, forMillis: Math.round(random.between(8_000, 20_000)), cutMode }
+  return { kind, target, pauseMillis, forMillis: Math.round(random.between(500, 6_000)), cutMode }
+}

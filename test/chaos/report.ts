@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Violation } from './invariants.ts'
 import type { Journal } from './journal.ts'
-import type { FaultKind, Target } from './plan.ts'
+import type { FaultKind, FaultTarget } from './plan.ts'
 
 export interface Report {
   readonly seed: number
@@ -10,7 +10,7 @@ export interface Report {
   /** Accepted requests by kind, and the health reports of simulated relays. */
   readonly accepted: Readonly<Record<string, number>>
   /** Faults by kind and target. */
-  readonly faults: Readonly<Partial<Record<FaultKind, Partial<Record<Target, number>>>>>
+  readonly faults: Readonly<Partial<Record<FaultKind, Partial<Record<FaultTarget, number>>>>>
   readonly violations: readonly Violation[]
   /** Requests that were refused or got no answer, by kind and reason. */
   readonly refused: Readonly<Record<string, number>>
@@ -35,7 +35,7 @@ const sortKeys = (counts: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(counts).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
 function countFaults({ faults }: Journal): Report['faults'] {
-  const counts: Partial<Record<FaultKind, Partial<Record<Target, number>>>> = {}
+  const counts: Partial<Record<FaultKind, Partial<Record<FaultTarget, number>>>> = {}
   for (const { kind, target } of faults) {
     const ofKind = counts[kind] ?? {}
     counts[kind] = ofKind

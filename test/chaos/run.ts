@@ -1,6 +1,7 @@
 /**
- * `npm run chaos -- --seed N --seconds S --json FILE`: actors use the service while its processes are killed, paused and cut off.
- * Then the invariants are checked. Exits with 1 when one is violated, and keeps the folder with logs, journal and tables.
+ * `npm run chaos -- --seed N --seconds S --json FILE`: actors use the service while its processes are killed, paused and cut off, and
+ * while its relays cannot reach it. Then the invariants are checked. Exits with 1 when one is violated, and keeps the folder
+ * with logs, journal and tables.
  */
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

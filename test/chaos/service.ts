@@ -1,4 +1,7 @@
-/** The service under test: two APIs behind a load balancer, two workers, the site, Temporal and Postgres, all real processes. */
+/**
+ * The service under test: two APIs behind a load balancer, two workers, the site, Temporal and Postgres, all real processes.
+ * Workers and relays reach the load balancer through a link of their own, which is the path of reports.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +20,7 @@ import { endLocalRelays } from '../../platform/local-relays.ts'
 import { createLog } from '../../platform/log.ts'
 import { connectTemporal } from '../../platform/temporal.ts'
 import { startLoadBalancer } from '../support/load-balancer.ts'
-import { type Link, startLink } from './link.ts'
+import { type CutMode, type Link, startLink } from './link.ts'
 import { regions, type Target } from './plan.ts'
 import { Server, waitFor } from './server.ts'
 import { times } from './service-times.ts'
@@ -36,6 +39,13 @@ export interface Service {
   readonly operatorPassword: string
   readonly dataDir: string
   readonly servers: Readonly<Record<Target, Server>>
+  /** Of the workers and the relays, by the address that they have as `SVC_API_URL`. All other clients have another way. */
+  readonly reportPath: {
+    cut(mode: CutMode): void
+    restore(): void
+    /** Resolves when an API answers through it. */
+    untilReady(): Promise<void>
+  }
 }
 
 interface ServiceOptions {
@@ -61,8 +71,11 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
   const balancer = life.hold('load balancer', await startLoadBalancer(apiLinks.map(({ port }) => port)), (it) =>
     it.close(),
   )
-  const siteLink = await startLink(Number(new URL(balancer.url).port))
-  for (const link of [...apiLinks, siteLink]) life.hold('link', link, (it) => it.close())
+  const balancerPort = Number(new URL(balancer.url).port)
+  const siteLink = await startLink(balancerPort)
+  const pathLink = await startLink(balancerPort)
+  const pathUrl = `http://127.0.0.1:${pathLink.port}`
+  for (const link of [...apiLinks, siteLink, pathLink]) life.hold('link', link, (it) => it.close())
 
   const secrets = {
     SVC_JWT_SECRET: randomBytes(48).toString('base64'),
@@ -75,7 +88,7 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
   const shared = {
     ...{ PATH: environment.PATH ?? '', HOME: environment.HOME ?? '', LOG_LEVEL: 'info' },
     ...secrets,
-    SVC_API_URL: balancer.url,
+    SVC_API_URL: pathUrl,
     SVC_BILLING_PROVIDER: 'sandbox',
     SVC_DATA_DIR: dataDir,
     SVC_RATE_LIMITS: highLimits,
@@ -132,6 +145,11 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
     servers: Object.fromEntries(
       [...programs, stores.postgres, stores.temporal].map((server) => [server.name, server]),
     ) as Record<Target, Server>,
+    reportPath: {
+      cut: (mode) => pathLink.cut(mode),
+      restore: () => pathLink.restore(),
+      untilReady: () => waitFor('an API answers relays', () => isOk(`${pathUrl}/readyz`), readySecondsMax),
+    },
   }
 }
 
