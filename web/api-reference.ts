@@ -1,6 +1,6 @@
 /**
- * The API reference on the site's origin: `/docs` with its files and `/openapi.json` as the API serves them. Requests that are
- * tried out there go to `/api/v1/*` of the site, with the visitor's sign-in.
+ * The API reference on the site's origin: its page, its files and `/openapi.json` from the API. Requests that are tried out there go to
+ * `/api/v1/*` of the site, with the visitor's sign-in.
  */
 import { type IncomingHttpHeaders, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
@@ -8,17 +8,28 @@ import { buffer } from 'node:stream/consumers'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { ApiUnavailableError } from './api.ts'
+import type { RenderedPage } from './page.ts'
 
-const referencePath = '/docs'
+export const referencePath = '/docs'
 /** Exact, so that no spelling of a path reaches another page of the API. */
-const filePath = /^\/docs\/[0-9a-f]{12}\/[a-z-]+\.(js|css)$/
+const filePath = /^\/docs\/[0-9a-f]{12}\/[a-z-]+\.(js|css|svg)$/
 const timeoutMillis = 10_000
 
 /** The reply headers that are forwarded. All others are those of the site. */
 const forwardedHeaders = ['content-type', 'content-encoding', 'cache-control', 'vary'] as const
 
-export function addReferenceRoutes(router: Router, apiUrl: string): void {
-  for (const path of [referencePath, filePath, '/openapi.json']) router.get(path, (ctx) => forward(ctx, apiUrl))
+/** The files of the page, and the document. */
+export function addReferenceFileRoutes(router: Router, apiUrl: string): void {
+  for (const path of [filePath, '/openapi.json']) router.get(path, (ctx) => forward(ctx, apiUrl))
+}
+
+/** Rejects with `ApiUnavailableError`. */
+export async function readReferencePage(apiUrl: string): Promise<RenderedPage> {
+  const { status, headers, body } = await requestFile(apiUrl + referencePath, 'GET', 'identity')
+  const contentSecurityPolicy = headers['content-security-policy']
+  if (status !== 200 || typeof contentSecurityPolicy !== 'string')
+    throw new ApiUnavailableError(`the API replied ${status} to a request of its reference`)
+  return { html: body.toString('utf8'), contentSecurityPolicy }
 }
 
 async function forward(ctx: Context, apiUrl: string): Promise<void> {
@@ -28,9 +39,6 @@ async function forward(ctx: Context, apiUrl: string): Promise<void> {
     const value = headers[name]
     if (value !== undefined) ctx.set(name, value)
   }
-  const policy = headers['content-security-policy']
-  // Only this page needs inline styles.
-  if (ctx.path === referencePath && typeof policy === 'string') ctx.set('Content-Security-Policy', policy)
   ctx.body = body
 }
 

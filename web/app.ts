@@ -10,7 +10,7 @@ import { createKoa } from '../platform/koa/client-address.ts'
 import { BodyTooLargeError, IncompleteBodyError } from '../platform/koa/request-body.ts'
 import type { Logger } from '../platform/log.ts'
 import { type Api, ApiUnavailableError } from './api.ts'
-import { addReferenceRoutes } from './api-reference.ts'
+import { addReferenceFileRoutes } from './api-reference.ts'
 import type { Assets } from './assets.ts'
 import { type ForwardedReply, forwardToApi, toReply } from './backend-for-frontend.ts'
 import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
@@ -25,7 +25,7 @@ import { pages } from './pages.ts'
 import { isRecentlyRenewed, redirectToRenewal, renewalPath, renewSignIn } from './renewal.ts'
 import { InvalidFormEncodingError } from './request-body.ts'
 import { isCrossOriginWrite, isCrossSiteNavigation, isFromPageOf } from './same-origin.ts'
-import { allowConnectionsTo, securityHeaders } from './security-headers.ts'
+import { allowConnectionsTo, policyName, securityHeaders } from './security-headers.ts'
 import { type SocketForwarder, socketPath } from './socket-forwarding.ts'
 import type { TokenRefresher } from './token-refresh.ts'
 import { createVisit, hasExpiredAccessToken, isSignedIn, SignInExpiredError, visitorOf } from './visit.ts'
@@ -65,7 +65,7 @@ export function createApp(site: Site): Koa {
     const retryPath = await renewSignIn(ctx, site)
     if (retryPath !== undefined) sendResult(ctx, site, cookiesRefusedPage(placeOf(ctx, site), retryPath))
   })
-  addReferenceRoutes(router, site.config.apiUrl)
+  addReferenceFileRoutes(router, site.config.apiUrl)
   for (const page of pages) mountPage(router, page, site)
   app.use(router.routes())
   app.use(serveSocket(site))
@@ -200,6 +200,10 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     ctx.set('Content-Disposition', `${isShown ? 'inline' : 'attachment'}; filename="${fileName}"`)
     ctx.type = contentType
     ctx.body = content
+  } else if ('rendered' in result) {
+    ctx.set(policyName, result.rendered.contentSecurityPolicy)
+    ctx.type = 'html'
+    ctx.body = result.rendered.html
   } else {
     const { status = 200, page, retryAfterSeconds, connectTo = [], console: section, ...frame } = result
     allowConnectionsTo(ctx, connectTo)

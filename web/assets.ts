@@ -16,6 +16,9 @@ const siteStyles = ['base.css', 'forms.css', 'components.css', 'layout.css']
 export const fontName = 'geist.woff2'
 const fontFile = fileURLToPath(import.meta.resolve('@fontsource-variable/geist/files/geist-latin-wght-normal.woff2'))
 
+/** Shared with the API, whose reference has it too. */
+const iconFile = fileURLToPath(new URL('../platform/icon.svg', import.meta.url))
+
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -33,7 +36,7 @@ export interface Asset {
 export interface Assets {
   /** The file at this path of the site, if there is one. */
   at(path: string): Asset | undefined
-  /** The path of a file by its name in `web/assets`. */
+  /** The path of a file by its name: those of `web/assets`, and `icon.svg`. */
   pathOf(name: string): string
 }
 
@@ -49,6 +52,7 @@ export async function readAssets(): Promise<Assets> {
     paths.set(name, path)
   }
   await add(fontName, await readFile(fontFile))
+  await add('icon.svg', await readFile(iconFile))
   const siteStyle = await Promise.all(siteStyles.map((name) => readFile(stylesFolder + name, 'utf8')))
   await add('site.css', Buffer.from(linkFont(siteStyle.join('\n'), paths.get(fontName) ?? '')))
   for (const name of await readdir(folder)) await add(name, await readFile(folder + name))

@@ -71,7 +71,7 @@ const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [] 
   </head>
 )
 
-const destinations: readonly (readonly [Section, path: string, label: string, icon: IconName])[] = [
+export const destinations: readonly (readonly [Section, path: string, label: string, icon: IconName])[] = [
   ['relays', '/relays', 'Relays', 'radio'],
   ['history', '/history', 'History', 'clock'],
   ['usage', '/usage', 'Usage', 'chart-column'],

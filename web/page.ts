@@ -29,6 +29,8 @@ export interface Visit {
   readonly api: ApiClient
   /** Calls the API without an access token. */
   readonly anonymousApi: ApiClient
+  /** The page of the API reference as the API renders it. Rejects with `ApiUnavailableError`. */
+  readReference(): Promise<RenderedPage>
   /**
    * Calls the API as the operator who is signed in to the console. When the API rejects the operator session, the operator is sent
    * to the console's sign-in page; when it has no such resource, the site replies with its 404 page.
@@ -69,6 +71,12 @@ export interface Document {
   readonly retryAfterSeconds?: number
 }
 
+/** A complete HTML document of the API. */
+export interface RenderedPage {
+  readonly html: string
+  readonly contentSecurityPolicy: string
+}
+
 /** A file to save. */
 export interface Download {
   /** ASCII letters, digits, dots and hyphens only. */
@@ -90,6 +98,7 @@ export type PageResult = Cookies &
      */
     | { readonly continueTo: string; readonly message: string }
     | { readonly download: Download }
+    | { readonly rendered: RenderedPage }
   )
 
 export interface PageRoute {

@@ -35,6 +35,7 @@ import * as mailbox from './pages/mailbox.tsx'
 import * as merge from './pages/merge.tsx'
 import * as notificationsOff from './pages/notifications-off.tsx'
 import * as oauth from './pages/oauth.tsx'
+import * as reference from './pages/reference.tsx'
 import * as relays from './pages/relays.tsx'
 import * as relaysEnded from './pages/relays-ended.tsx'
 import * as resetPassword from './pages/reset-password.tsx'
@@ -48,6 +49,7 @@ export const pages: readonly PageRoute[] = [
   home.show,
   help.show,
   helpWebhooks.show,
+  reference.show,
   status.show,
   login.show,
   login.submit,

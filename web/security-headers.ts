@@ -28,7 +28,7 @@ export function securityHeaders({ siteUrl }: SiteConfig): Middleware {
   }
 }
 
-const policyName = 'Content-Security-Policy'
+export const policyName = 'Content-Security-Policy'
 
 /** Lets the scripts of this response send requests to these origins too. */
 export function allowConnectionsTo(ctx: Context, origins: readonly string[]): void {

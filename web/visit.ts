@@ -4,6 +4,7 @@ import type { SiteConfig } from '../platform/config/site.ts'
 import { clientAddress } from '../platform/koa/client-address.ts'
 import type { Api, ApiResponse, Visitor } from './api.ts'
 import { createPageClient, readApiError } from './api-client.ts'
+import { readReferencePage } from './api-reference.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
 import { createOperatorClient } from './operator-session.ts'
 import type { Visit } from './page.ts'
@@ -50,6 +51,7 @@ export async function createVisit(ctx: Context, { api, config }: Deps): Promise<
     ),
     anonymousApi: createPageClient((method, path, request) => api.call(method, path, { visitor, ...request })),
     operatorApi: createOperatorClient(ctx, api, visitor),
+    readReference: () => readReferencePage(config.apiUrl),
   }
 }
 

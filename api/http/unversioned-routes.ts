@@ -61,7 +61,7 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
     ctx.body = await renderMetrics(services, registry)
   })
 
-  addPageRoutes(router, () => openapiDocument(routes, services.config.apiUrl))
+  addPageRoutes(router, services.config, () => openapiDocument(routes, services.config.apiUrl))
 
   // For instances that start. A program contains no secret, and its name changes with its content. One read of the database serves the
   // requests of some seconds, since anybody may ask for any name.

@@ -18,10 +18,11 @@ export interface PageFiles {
   pathOf(name: string): string
 }
 
-const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const
+const types = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8', svg: 'image/svg+xml' } as const
 const sources = [
   { name: 'page.css', type: types.css, url: new URL('./assets/page.css', import.meta.url) },
   { name: 'start.js', type: types.js, url: new URL('./assets/start.js', import.meta.url) },
+  { name: 'icon.svg', type: types.svg, url: new URL('../../platform/icon.svg', import.meta.url) },
   // Stored compressed: `npm run vendor`.
   {
     name: 'scalar-api-reference.js',

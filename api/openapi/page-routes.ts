@@ -3,18 +3,18 @@ import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import { Refusal } from '../http/refusals.ts'
 import type { OpenapiDocument } from './document.ts'
-import { pagePolicy, renderPage } from './page.ts'
+import { type PageNames, pagePolicy, renderPage } from './page.ts'
 import { memoize, type PageFile, plainFile, readPageFiles } from './page-files.ts'
 
 /** @param createDocument called by the first request that needs the document. */
-export function addPageRoutes(router: Router, createDocument: () => OpenapiDocument): void {
+export function addPageRoutes(router: Router, names: PageNames, createDocument: () => OpenapiDocument): void {
   const document = memoize(async () => createDocument())
   const json = memoize(async () =>
     plainFile('application/json; charset=utf-8', Buffer.from(JSON.stringify(await document()))),
   )
   const files = memoize(readPageFiles)
   const page = memoize(async () => {
-    const html = renderPage(await document(), await files())
+    const html = renderPage(await document(), await files(), names)
     return plainFile('text/html; charset=utf-8', Buffer.from(html))
   })
 

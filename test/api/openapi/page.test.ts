@@ -24,7 +24,15 @@ describe('GET /docs', () => {
         "frame-ancestors 'none'",
       ]),
     )
-    expect(html).not.toMatch(/<script(?![^>]* src=)|<style| style=|(src|href)="(https?:)?\/\//)
+    const brandLink = `href="${api.services.config.siteUrl}/"`
+    expect(html.replace(brandLink, '')).not.toMatch(/<script(?![^>]* src=)|<style| style=|(src|href)="(https?:)?\/\//)
+  })
+
+  test('has the name of the service, a link to its site, and the way to a token', () => {
+    const { brandName, siteUrl } = api.services.config
+    expect(html).toContain(`<title>${brandName} API reference</title>`)
+    expect(html).toContain(`<a class="site-brand" href="${siteUrl}/">`)
+    expect(html).toMatch(/data-access="token">.*href="#tag\/sign-in\/POST\/api\/v1\/auth\/login"/s)
   })
 
   test('is the only page with inline styles', async () => {
