@@ -45,12 +45,12 @@ export function composeMail(mail: Mail, brandName: string): MailText {
 
 const proofTexts: Readonly<Record<ProofMail['subject'], (mail: ProofMail, brandName: string) => MailText>> = {
   verify_email: ({ to, link, expiresAt }, brandName) => ({
-    title: 'Confirm your email address',
+    title: 'Verify your email address',
     paragraphs: [
       `Someone, probably you, created a ${brandName} account with the address ${to}.`,
-      'Confirm that the address is yours to complete the account.',
+      'Verify that the address is yours to complete the account.',
     ],
-    link: { text: 'Confirm this address', url: link },
+    link: { text: 'Verify this address', url: link },
     notes: [describeValidity(expiresAt), 'If you did not create an account, ignore this email.'],
   }),
   change_email: ({ to, link, expiresAt }, brandName) => ({

@@ -53,7 +53,8 @@ const Result = ({ job }: { readonly job: Job }) => {
 function nextRunText(job: Job): string {
   if (job.leased_by !== null) return 'running'
   const seconds = (Date.parse(job.due_at) - Date.now()) / 1000
-  return seconds <= 0 ? `due for ${formatDuration(-seconds)}` : `in ${formatDuration(seconds)}`
+  if (seconds <= 0) return seconds > -1 ? 'now' : `due for ${formatDuration(-seconds)}`
+  return `in ${formatDuration(seconds)}`
 }
 
 function durationText({ last_duration_seconds: seconds }: Job): string {

@@ -78,7 +78,8 @@ export const EntitlementFacts = ({ entitlement, usage }: EntitlementFactsProps) 
         <span class={entitlement.relay_access_status === 'enabled' ? 'badge good' : 'badge bad'}>
           {entitlement.relay_access_status}
         </span>{' '}
-        {reasonTexts[entitlement.reason_code]} <code>{entitlement.reason_code}</code>
+        {reasonTexts[entitlement.reason_code]}{' '}
+        {entitlement.reason_code === 'ok' ? null : <code>{entitlement.reason_code}</code>}
       </dd>
       <dt>In use</dt>
       <dd>{`${entitlement.active_managed_conns} of ${entitlement.max_concurrent_conns} relays`}</dd>

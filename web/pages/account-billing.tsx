@@ -126,7 +126,7 @@ const AddonsForm = ({ addons, prices: { addon, currency }, relayTime }: AddonsFo
       <select id="addons" name="addons" aria-describedby="addons_hint">
         {Array.from({ length: addonsMax - addons }, (_, index) => addons + index + 1).map((count) => (
           <option key={count} value={count}>
-            {`${formatAddons(count)}: ${relayLimit({ planTier: 'paid', addons: count })} relays at once, ${formatPrice(addPrices(count * addon), currency)} a month`}
+            {`${formatAddons(count)}: ${relayLimit({ planTier: 'paid', addons: count })} relays, ${formatPrice(addPrices(count * addon), currency)} a month`}
           </option>
         ))}
       </select>

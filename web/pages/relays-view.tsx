@@ -12,6 +12,8 @@ import { blockedBy, type StartFormValues, StartRelay } from './relays-start.tsx'
 /** The parts that the API did not reply are undefined or empty. */
 interface RelaysProps {
   readonly problem?: Problem | undefined
+  /** The address of the account, until its owner has opened the link that was mailed to it. */
+  readonly unverifiedEmail?: string | undefined
   /** The name of a relay that was to be started although it is live. */
   readonly alreadyRunning?: string | undefined
   readonly sessions?: readonly Session[] | undefined
@@ -27,13 +29,16 @@ interface RelaysProps {
 }
 
 export const Relays = (props: RelaysProps) => {
-  const { problem, alreadyRunning, sessions, ended, entitlement, usage, regions, capacities, values } = props
+  const { problem, unverifiedEmail, alreadyRunning, sessions, ended, entitlement, usage, regions, capacities, values } =
+    props
   const canStart = entitlement !== undefined && blockedBy(entitlement) === undefined
   return (
     <>
       <Head entitlement={entitlement} />
       <ProblemMessage problem={problem} />
       {alreadyRunning === undefined ? null : <AlreadyRunning name={alreadyRunning} />}
+      {/* While a relay runs the page is about its stream. */}
+      {unverifiedEmail !== undefined && sessions?.length === 0 ? <VerifyEmail email={unverifiedEmail} /> : null}
       {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payUrl="/account" /> : null}
       {sessions ? <RecentlyEnded sessions={ended} canStart={canStart} /> : null}
       <div class="grid-2 relays">
@@ -89,6 +94,13 @@ const RelaysInUse = ({ entitlement }: { readonly entitlement: Entitlement }) => 
     </span>
   )
 }
+
+const VerifyEmail = ({ email }: { readonly email: string }) => (
+  <p class="warning" role="status" data-notice="email_unverified">
+    Check your email: open the link that we sent to {email} to verify the address. You can have it sent again under{' '}
+    <a href="/account/security">Security</a>.
+  </p>
+)
 
 const AlreadyRunning = ({ name }: { readonly name: string }) => (
   <p class="warning" role="status" data-notice="relay_already_running">

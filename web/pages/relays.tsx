@@ -101,6 +101,9 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
         sessions={sessions}
         bitrates={bitrates.data?.sessions ?? []}
         ended={findRecentlyEnded(visit, ended.data?.sessions ?? [], liveNames)}
+        unverifiedEmail={
+          summary.data?.user?.email_verified === false ? (summary.data.user.email ?? undefined) : undefined
+        }
         entitlement={summary.data?.entitlement}
         hasFailedPayment={hasFailedPayment}
         usage={summary.data?.usage}

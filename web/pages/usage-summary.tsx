@@ -66,8 +66,8 @@ export const Forecast = ({ usage }: UsageProps) => (
       <ForecastText usage={usage} />
     </p>
     <p class="muted">
-      The marks are at {noticeTexts(usage.included_seconds)}. We record a notice when you reach one, and{' '}
-      <a href="/account/notifications">notify you</a> if you ask for it.
+      The marks are at {noticeTexts(usage.included_seconds)}. You can be <a href="/account/notifications">notified</a>{' '}
+      when you reach one.
     </p>
   </section>
 )
@@ -87,7 +87,8 @@ function ForecastText({ usage }: UsageProps) {
         <UtcDay at={usage.cycle_end} />.
       </span>
     )
-  if (forecast === null) return <span data-forecast="unknown">A forecast needs a day of the cycle.</span>
+  if (forecast === null)
+    return <span data-forecast="unknown">There is a forecast after the first day of the cycle.</span>
   if (exhaustedAt === null)
     return (
       <span data-forecast="enough">

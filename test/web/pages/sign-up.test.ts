@@ -69,6 +69,17 @@ test('the emailed link verifies the address when its form is submitted, once', a
   expect(again).toMatchObject({ status: 200, name: 'email-already-verified', notice: 'already_verified' })
 })
 
+test('the relays page of a new account asks to open the emailed link, until the address is verified', async () => {
+  const [browser, email] = [site.browser(), newEmail()]
+  const page = await browser.post('/sign-up', { email, password })
+  expect([page.path, page.notice]).toEqual(['/relays', 'email_unverified'])
+  expect(page.text).toContain(email)
+  expect(page.links).toContain('/account/security')
+  const token = mailsTo(api, email)[0]?.token ?? ''
+  await browser.submit(await browser.open(`/verify-email?token=${token}`), '/verify-email')
+  expect((await browser.open('/relays')).notice).toBeUndefined()
+})
+
 test('a used verification link says that the address is verified, and an expired one that it is invalid', async () => {
   const [browser, email] = [site.browser(), newEmail()]
   await browser.post('/sign-up', { email, password })
