@@ -27,7 +27,7 @@ export interface PageNames {
 /** The operation that returns an access token. */
 const signInLink = '<a href="#tag/sign-in/POST/api/v1/auth/login">Sign in with a password</a>'
 
-/** The site replaces what is between the two comments by its own head (`web/reference-head.tsx`), and `start.js` reads `data-access`. */
+/** The site replaces what is between the two comments by its own head (`web/pages/reference.tsx`), and `start.js` reads `data-access`. */
 export const renderPage = (document: OpenapiDocument, files: PageFiles, names: PageNames): string => `<!doctype html>
 <html lang="en">
 <head>
