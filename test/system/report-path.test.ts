@@ -34,13 +34,17 @@ beforeAll(async () => {
   )
 })
 
-async function startIn(region: string): Promise<StartedUser> {
+async function beginIn(region: string): Promise<StartedUser> {
   const user = await plane.paidUser()
   const { status, body } = await user.start({ region })
   expect(status).toBe(201)
-  const { session_id: sessionId } = body.session
-  await plane.untilState(sessionId, 'active')
-  return { ...user, sessionId, region }
+  return { ...user, sessionId: body.session.session_id, region }
+}
+
+async function startIn(region: string): Promise<StartedUser> {
+  const user = await beginIn(region)
+  await plane.untilState(user.sessionId, 'active')
+  return user
 }
 
 /** Of the relays that run for a session, and of those that are ready for one. */
@@ -116,6 +120,7 @@ test('the only relay of the service stays active while it cannot report, and aft
 describe('while no relay of three regions can report', () => {
   let warmBefore: readonly string[]
   let dead: StartedUser
+  let starting: StartedUser
 
   test('all their relays stay active, and none that is ready is replaced', async () => {
     const others = await Promise.all(
@@ -141,6 +146,11 @@ describe('while no relay of three regions can report', () => {
     users = users.filter((one) => one !== user)
   })
 
+  test('a start is accepted', async () => {
+    starting = await beginIn('one')
+    expect(await statesOf([starting])).toEqual([{ region: 'one', state: 'provisioning', transitions: [] }])
+  })
+
   test('a relay whose process has ended is lost all the same', async () => {
     ;[dead] = users.filter(({ region }) => region === 'three') as [StartedUser]
     process.kill(await processOf(dead), 'SIGKILL')
@@ -149,11 +159,15 @@ describe('while no relay of three regions can report', () => {
     await expectUntouched(users)
   })
 
-  test('afterwards all report again, and are untouched', async () => {
+  test('afterwards all report again, the started one becomes active, and the others are untouched', async () => {
     await untilHeard()
+    await plane.untilState(starting.sessionId, 'active')
+    users = [...users, starting]
     for (const job of ['watch_health', 'watch_warm_instances']) await plane.runJob(job)
     await expectUntouched(users)
-    expect(await warmInstances()).toEqual(expect.arrayContaining([...warmBefore]))
+    // The start has taken that of its region.
+    const others = warmBefore.filter((instance) => !instance.startsWith('one '))
+    expect(await warmInstances()).toEqual(expect.arrayContaining(others))
   })
 })
 
