@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 import { createRelayProviders, type RelayProviders } from '../../activities/relay-providers.ts'
 import { installRuntime } from '../../activities/worker/runtime.ts'
@@ -20,6 +19,9 @@ import { createLog } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { type Answer, type GivenUser, givePlan, startApi, type TestApi } from './api.ts'
 import { atEnd } from './at-end.ts'
+import { eventually } from './eventually.ts'
+
+export { eventually }
 
 export const operatorPassword = 'an operator of these tests'
 export const operator = { Authorization: `Basic ${Buffer.from(`operator:${operatorPassword}`).toString('base64')}` }
@@ -189,22 +191,6 @@ async function sessionOf(user: RelayUser, sessionId: string): Promise<SessionVie
   const found = (await user.active()).sessions.find((one) => one.session_id === sessionId)
   if (!found) throw new Error(`${sessionId} is not among the live sessions`)
   return found
-}
-
-/** Repeats until the value satisfies the predicate. Rejects with the last value after `secondsMax`. */
-export async function eventually<Value>(
-  ask: () => Promise<Value> | Value,
-  isWanted: (value: Value) => boolean,
-  secondsMax = 90,
-): Promise<Value> {
-  const until = Date.now() + secondsMax * 1000
-  for (;;) {
-    const value = await ask()
-    if (isWanted(value)) return value
-    if (Date.now() > until)
-      throw new Error(`the expected value did not appear within ${secondsMax} s: ${JSON.stringify(value)}`)
-    await sleep(50)
-  }
 }
 
 interface RelayProcess {

@@ -10,7 +10,7 @@ import { readStackConfig } from '../../platform/config/stack.ts'
 import { readStoredSecrets } from '../../platform/embedded/secrets.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { endProcess, listProcesses, type RunningProcess } from '../../platform/processes.ts'
-import { eventually } from './relays.ts'
+import { eventually } from './eventually.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
 const readyMillisMax = 110_000
