@@ -198,6 +198,8 @@ async function signIn(page: Page, visitor: Picture['visitor'], { stack, demo }: 
 
 /** WebP, which is a quarter of a PNG's size. Long pages are cut. */
 async function photograph(page: Page, name: string, { width, height, heightMax }: Shoot): Promise<void> {
+  // A reload goes to the section that the reference has put into its address.
+  await page.evaluate('scrollTo(0, 0)')
   const pageHeight = (await page.evaluate('document.documentElement.scrollHeight')) as number
   const clip = { x: 0, y: 0, width, height: Math.max(height, Math.min(pageHeight, heightMax)), scale: 1 }
   const devtools = await page.context().newCDPSession(page)
