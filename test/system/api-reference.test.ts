@@ -112,6 +112,18 @@ describe('a visitor of the site', () => {
     await reader.context.close()
   })
 
+  test('who gets a 401 that is not from the API sees it, and the sign-in is not renewed', async () => {
+    const { reader } = await signedIn()
+    const page = await openActive(reader)
+    const renewals: Request[] = []
+    page.on('request', (request) => void (request.url().endsWith('/auth/refresh') && renewals.push(request)))
+    await page.route('**/api/v1/relay/active', (route) => route.fulfill({ status: 401, body: '<h1>Proxy</h1>' }))
+    await send(page)
+    await expect.poll(() => page.getByRole('dialog').innerText()).toMatch(/401/)
+    expect(renewals).toEqual([])
+    await reader.context.close()
+  })
+
   test('who is signed out signs in from the page and comes back to it', async () => {
     const user = await api.given.user()
     const reader = await visitor({ device: 'phone' })

@@ -81,11 +81,14 @@ async function send(input, init) {
   return renewal.ok ? sendOnce() : reply
 }
 
-/** Not each 401 is about the token: a wrong password is one as well. */
+/** Not each 401 is about the token: a wrong password is one as well, and so is the page of a proxy. */
 async function isTokenRefused(reply) {
   if (reply.status !== 401) return false
-  const { error } = await reply.clone().json()
-  return error?.code === 'unauthorized'
+  const body = await reply
+    .clone()
+    .json()
+    .catch(() => undefined)
+  return body?.error?.code === 'unauthorized'
 }
 
 /** Adds what Scalar's elements lack for keyboards and screen readers. */
