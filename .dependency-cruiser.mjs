@@ -11,6 +11,8 @@ const workflowClients = '^workflows/[^/]+-client\\.ts$'
 const allowedImports = {
   domain: [],
   platform: [],
+  // The variables of the service name what its rules know, such as engines and addresses.
+  'platform/config': ['^platform/', '^domain/'],
   db: ['^domain/', '^platform/'],
   providers: ['^domain/', '^platform/'],
   workflows: ['^domain/'],
@@ -29,13 +31,12 @@ const allowedImports = {
     '^providers/',
     '^activities/(fleet-names|provider-checks|relay-providers)\\.ts$',
   ],
-  'relay-node': ['^platform/'],
+  'relay-node': ['^domain/relay/', '^platform/'],
 }
 
 /** Imports of types only that are allowed besides, since they leave nothing behind in a program or a workflow bundle. */
 const allowedTypeImports = {
   workflows: ['^activities/'],
-  platform: ['^domain/'],
 }
 
 export const folders = [...Object.keys(allowedImports).filter((folder) => !folder.includes('/')), 'bench', 'test']

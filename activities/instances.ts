@@ -9,7 +9,7 @@ import {
   recordLaunch,
   type StoredInstance,
 } from '../db/instances.ts'
-import { warmReportSecondsMax } from '../domain/warm-instances.ts'
+import { warmReportSecondsMax } from '../domain/fleet/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { imageKey } from '../platform/config/regions.ts'
 import { createInstanceId, instanceSecret } from '../platform/instance-secrets.ts'

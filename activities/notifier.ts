@@ -4,14 +4,14 @@ import { countRecentNotifications } from '../db/notification-deliveries.ts'
 import { findRecipients, type Notify } from '../db/notification-settings.ts'
 import { enqueueMessage } from '../db/outbox.ts'
 import { createUnsubscribeToken } from '../db/unsubscribe-tokens.ts'
-import { describeNotification, plainFormat } from '../domain/notification-texts.ts'
 import {
   type AccountNotification,
   isUnlimited,
   type NotificationChannel,
   notificationPath,
   notificationsPerHourMax,
-} from '../domain/notifications.ts'
+} from '../domain/notifications/kinds.ts'
+import { describeNotification, plainFormat } from '../domain/notifications/texts.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import type { NotificationMail } from '../providers/mail/mail.ts'
 import type { EndpointMessage } from '../providers/webhooks/endpoint-delivery.ts'

@@ -11,8 +11,8 @@ import {
   type NotificationKind,
   notificationChannels,
   notificationKinds,
-} from '../domain/notifications.ts'
-import { messageChannels } from '../domain/outbox.ts'
+} from '../domain/notifications/kinds.ts'
+import { messageChannels } from '../domain/notifications/outbox.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { timestamp } from './http/schemas.ts'
 

@@ -9,7 +9,7 @@ import { listRegionRows } from '../db/regions.ts'
 import { countUndeliveredCommands } from '../db/relay-commands.ts'
 import { countLiveRelaySessions } from '../db/relay-sessions.ts'
 import { countAliveWorkers } from '../db/workers.ts'
-import { capacityStatusOf } from '../domain/regions.ts'
+import { capacityStatusOf } from '../domain/fleet/regions.ts'
 import type { RegionConfig } from '../platform/config/regions.ts'
 import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
 

@@ -1,6 +1,6 @@
 /** What a session has received in all. */
 import { z } from 'zod'
-import { type StoredTotals, shownTotals } from '../domain/ingest-totals.ts'
+import { type StoredTotals, shownTotals } from '../domain/relay/ingest-totals.ts'
 
 export const StreamTotals = z.object({
   seconds_publishing: z.int().describe('The time in which the relay received data, without gaps of more than 3 s.'),

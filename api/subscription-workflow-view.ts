@@ -1,7 +1,7 @@
 /** The subscription workflow of an account, which operators see beside the account's row. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { planStatuses, planTiers } from '../domain/plans.ts'
+import { planStatuses, planTiers } from '../domain/billing/plans.ts'
 import { workflowUrl } from '../platform/temporal.ts'
 import { type SubscriptionSnapshot, subscriptionWorkflowId } from '../workflows/messages.ts'
 import { timestamp } from './http/schemas.ts'

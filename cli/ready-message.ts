@@ -1,6 +1,7 @@
 /** The message of a stack that is ready: its addresses, and commands to paste that start a relay. */
+
+import { engineInstallCommand, type RelayEngineSetting } from '../domain/relay/engines.ts'
 import { findProgram } from '../platform/find-program.ts'
-import { engineInstallCommand, type RelayEngineSetting } from '../platform/relay-engines.ts'
 import { keepsSecureCookies, noSecureCookies } from '../platform/secure-cookies.ts'
 import type { DemoAccount } from './demo-account.ts'
 

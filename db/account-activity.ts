@@ -1,6 +1,6 @@
 /** The activity of an account: its audit entries, merged by time with the starts and ends of its relay sessions. */
-import { type ActivityGroup, actionFilterOf, includesRelays } from '../domain/activity-groups.ts'
-import type { Initiator, ProvisioningDetail, RelayReason } from '../domain/relay-session.ts'
+import { type ActivityGroup, actionFilterOf, includesRelays } from '../domain/identity/activity-groups.ts'
+import type { Initiator, ProvisioningDetail, RelayReason } from '../domain/relay/session.ts'
 import type { AuditRow } from './audit.ts'
 import type { Fragment, Sql } from './connection.ts'
 

@@ -2,7 +2,7 @@
  * Deletion of accounts: scheduled by the owner, possible to take back during a grace period, then carried out by a job. All times
  * are those of the database.
  */
-import type { BillingSource } from '../domain/billing-event.ts'
+import type { BillingSource } from '../domain/billing/event.ts'
 import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { deleteOAuthAccounts } from './oauth-accounts.ts'

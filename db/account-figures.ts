@@ -1,5 +1,5 @@
 /** Numbers of accounts by plan and of unused billing, for operators. Each number is read from its own index. */
-import type { PlanStatus, PlanTier } from '../domain/plans.ts'
+import type { PlanStatus, PlanTier } from '../domain/billing/plans.ts'
 import { first, type Sql } from './connection.ts'
 import { maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 

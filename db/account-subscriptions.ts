@@ -1,6 +1,6 @@
 /** An account's subscriptions at billing providers. */
-import type { BillingSource } from '../domain/billing-event.ts'
-import type { SubscriptionKind, SubscriptionStatus } from '../domain/plans.ts'
+import type { BillingSource } from '../domain/billing/event.ts'
+import type { SubscriptionKind, SubscriptionStatus } from '../domain/billing/plans.ts'
 import type { Sql } from './connection.ts'
 
 export interface AccountSubscription {

@@ -1,5 +1,5 @@
 /** One event of the billing inbox with all that operators see of it: everything but the bytes that the provider sent. */
-import type { BillingEvent } from '../domain/billing-event.ts'
+import type { BillingEvent } from '../domain/billing/event.ts'
 import { type BillingEventRow, eventColumns } from './billing-events.ts'
 import { first, type Sql } from './connection.ts'
 import { maskEmails, type WithEmail } from './masked-emails.ts'

@@ -1,12 +1,12 @@
 /**
  * The inbox of all billing events of providers and operators. An event is stored before its webhook is answered and kept permanently: the
- * subscription workflow derives the entitlement from the inbox alone. The statuses are described in `domain/billing-event.ts`.
+ * subscription workflow derives the entitlement from the inbox alone. The statuses are described in `domain/billing/event.ts`.
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
-import type { BillingEvent, BillingEventAction, BillingEventStatus, BillingSource } from '../domain/billing-event.ts'
-import type { PlanTier } from '../domain/plans.ts'
-import type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
+import type { BillingEvent, BillingEventAction, BillingEventStatus, BillingSource } from '../domain/billing/event.ts'
+import type { PlanTier } from '../domain/billing/plans.ts'
+import type { ReceivedBillingEvent } from '../domain/billing/received-event.ts'
 import {
   assignOwner,
   findClaimedSubscriptions,
@@ -19,7 +19,7 @@ import { type Database, first, type Sql } from './connection.ts'
 import { ignoreEventsOfErasedAccounts } from './erased-account-subscriptions.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 
-export type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
+export type { ReceivedBillingEvent } from '../domain/billing/received-event.ts'
 
 /** After this time a parked event is dead-lettered. */
 const parkedDaysMax = 30

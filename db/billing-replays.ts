@@ -5,8 +5,8 @@ import type {
   BillingEventStatus,
   BillingSource,
   ProviderAction,
-} from '../domain/billing-event.ts'
-import type { ReceivedBillingEvent, UserRefSource } from '../platform/received-billing-event.ts'
+} from '../domain/billing/event.ts'
+import type { ReceivedBillingEvent, UserRefSource } from '../domain/billing/received-event.ts'
 import {
   type BillingEventRow,
   decideStatus,

@@ -1,5 +1,5 @@
 /** Unresolved events of the inbox: they require a request to their provider. */
-import type { ReceivedBillingEvent } from '../platform/received-billing-event.ts'
+import type { ReceivedBillingEvent } from '../domain/billing/received-event.ts'
 import { findStoredEvent, lockEvent, replaceEvent } from './billing-replays.ts'
 import type { Database, Sql } from './connection.ts'
 

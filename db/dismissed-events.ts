@@ -1,4 +1,4 @@
-import type { BillingEventStatus } from '../domain/billing-event.ts'
+import type { BillingEventStatus } from '../domain/billing/event.ts'
 import { type BillingEventRow, eventColumns } from './billing-events.ts'
 import { first, type Sql } from './connection.ts'
 import { maskEmails, type WithEmail } from './masked-emails.ts'

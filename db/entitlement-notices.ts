@@ -1,7 +1,7 @@
 /** The notifications that a new entitlement causes: a failed payment, and relays that will end because they are surplus. */
-import type { AccountEntitlement } from '../domain/entitlement.ts'
-import { relayLimit } from '../domain/plans.ts'
-import { findNewestBeyond, type LiveRelay } from '../domain/surplus-relays.ts'
+import type { AccountEntitlement } from '../domain/billing/entitlement.ts'
+import { relayLimit } from '../domain/billing/plans.ts'
+import { findNewestBeyond, type LiveRelay } from '../domain/billing/surplus-relays.ts'
 import type { Sql } from './connection.ts'
 import type { Notify } from './notification-settings.ts'
 

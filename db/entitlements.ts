@@ -6,8 +6,8 @@ import {
   type PlanStatus,
   type PlanTier,
   relayLimit,
-} from '../domain/plans.ts'
-import { includedSeconds, type UsageCycle, usageCycleAt } from '../domain/usage-cycle.ts'
+} from '../domain/billing/plans.ts'
+import { includedSeconds, type UsageCycle, usageCycleAt } from '../domain/billing/usage-cycle.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Fragment, Sql } from './connection.ts'
 import { findUsages, type Usage } from './usage.ts'

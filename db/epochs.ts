@@ -2,7 +2,7 @@
  * Epochs. After a restore the database does not know what happened since its backup: which instances were created, and which warm
  * ones got a session. For a day these are kept, since they may carry streams.
  */
-import { keptSecondsMax } from '../domain/orphan-sweep.ts'
+import { keptSecondsMax } from '../domain/fleet/orphan-sweep.ts'
 import type { Fragment, Sql } from './connection.ts'
 
 /** @returns whether the epoch is new to this database. Safe to repeat. */

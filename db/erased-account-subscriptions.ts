@@ -4,7 +4,7 @@
  * the database.
  */
 import type { Fragment } from 'postgres'
-import type { BillingSource } from '../domain/billing-event.ts'
+import type { BillingSource } from '../domain/billing/event.ts'
 import { accountIdIn } from './billing-owners.ts'
 import { first, type Sql } from './connection.ts'
 

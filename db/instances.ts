@@ -2,7 +2,7 @@
  * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a repeated call
  * creates the same instance, and none is unknown when a reply gets lost.
  */
-import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
+import type { RelayCommand, RelayState } from '../domain/relay/session.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { hasReported } from './relay-health.ts'
 import type { AcceptedCommand } from './relay-transitions.ts'

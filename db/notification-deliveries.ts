@@ -1,6 +1,6 @@
 /** The messages of the outbox that are notifications of one account. */
-import { type NotificationKind, notificationKinds } from '../domain/notifications.ts'
-import type { MessageChannel } from '../domain/outbox.ts'
+import { type NotificationKind, notificationKinds } from '../domain/notifications/kinds.ts'
+import type { MessageChannel } from '../domain/notifications/outbox.ts'
 import { first, type Sql } from './connection.ts'
 
 export interface DeliveryRow {

@@ -1,6 +1,6 @@
 /** The endpoint of an account: the one URL that its notifications are sent to. URL and signing secret are sealed. */
 import { randomUUID } from 'node:crypto'
-import type { EndpointDisabledReason, EndpointType } from '../domain/notifications.ts'
+import type { EndpointDisabledReason, EndpointType } from '../domain/notifications/kinds.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'

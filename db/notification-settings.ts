@@ -5,7 +5,7 @@ import {
   isOnByDefault,
   type NotificationChannel,
   type NotificationKind,
-} from '../domain/notifications.ts'
+} from '../domain/notifications/kinds.ts'
 import { type Fragment, first, type Sql } from './connection.ts'
 
 export interface NotificationSetting {

@@ -1,5 +1,5 @@
 /** Compares the providers' lists with the rows: instances without an owner, and sessions without an instance. */
-import type { UnownedInstance } from '../domain/orphan-sweep.ts'
+import type { UnownedInstance } from '../domain/fleet/orphan-sweep.ts'
 import type { Fragment, Sql } from './connection.ts'
 import { keptUntil } from './epochs.ts'
 

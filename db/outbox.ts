@@ -3,7 +3,7 @@
  * Its content may contain a secret, such as a link, and is sealed for its row. All times are those of the database.
  */
 import { randomUUID } from 'node:crypto'
-import type { MessageChannel } from '../domain/outbox.ts'
+import type { MessageChannel } from '../domain/notifications/outbox.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import type { Sql } from './connection.ts'
 

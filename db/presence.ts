@@ -1,5 +1,5 @@
 /** When api and worker processes were available. Time without any of a role does not count against a relay's deadlines. */
-import { absenceSeconds, type Presence, type ProcessRole, type Reception } from '../domain/relay-health.ts'
+import { absenceSeconds, type Presence, type ProcessRole, type Reception } from '../domain/relay/health.ts'
 import type { Logger } from '../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../platform/periodic-task.ts'
 import type { Database, Fragment, Sql } from './connection.ts'

@@ -1,5 +1,5 @@
 /** The account data that owners and operators see. */
-import type { PlanStatus, PlanTier } from '../domain/plans.ts'
+import type { PlanStatus, PlanTier } from '../domain/billing/plans.ts'
 import { first, type Sql } from './connection.ts'
 import type { Provider } from './oauth-accounts.ts'
 import type { StoredStreamToken } from './sealed-tokens.ts'

@@ -1,6 +1,6 @@
 /** What reconciliation compares with a provider's list: our subscriptions, and the latest events of them. */
-import type { BillingEvent } from '../domain/billing-event.ts'
-import type { SubscriptionKind, SubscriptionStatus } from '../domain/plans.ts'
+import type { BillingEvent } from '../domain/billing/event.ts'
+import type { SubscriptionKind, SubscriptionStatus } from '../domain/billing/plans.ts'
 import { first, type Sql } from './connection.ts'
 
 export interface SubscriptionQuery {

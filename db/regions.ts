@@ -1,5 +1,5 @@
 /** The state of regions: how many places are taken, and whether they are drained. */
-import type { RegionUse } from '../domain/regions.ts'
+import type { RegionUse } from '../domain/fleet/regions.ts'
 import type { Sql } from './connection.ts'
 
 export interface RegionRow {

@@ -1,5 +1,5 @@
 /** The inbox of commands of a relay session: its row holds the last command until its workflow has carried it out. */
-import { commandAfter, type Initiator, type RelayCommand, relayCommands } from '../domain/relay-session.ts'
+import { commandAfter, type Initiator, type RelayCommand, relayCommands } from '../domain/relay/session.ts'
 import { type Fragment, first, type Sql } from './connection.ts'
 import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddress } from './relay-sessions.ts'
 

@@ -1,5 +1,5 @@
 /** Figures of all live relay sessions, for the metrics. */
-import type { Presence } from '../domain/relay-health.ts'
+import type { Presence } from '../domain/relay/health.ts'
 import type { Sql } from './connection.ts'
 import { presenceColumns, toPresence } from './presence.ts'
 

@@ -1,8 +1,9 @@
-/** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay-health.ts`. */
-import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../domain/ingest.ts'
-import { bytesReceivedMax, secondsPublishingMax } from '../domain/ingest-totals.ts'
-import type { ActiveObservation, Reception, ReportObservation } from '../domain/relay-health.ts'
-import type { RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
+/** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay/health.ts`. */
+
+import type { ActiveObservation, Reception, ReportObservation } from '../domain/relay/health.ts'
+import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../domain/relay/ingest.ts'
+import { bytesReceivedMax, secondsPublishingMax } from '../domain/relay/ingest-totals.ts'
+import type { RelayCommand, RelayReason, RelayState } from '../domain/relay/session.ts'
 import { type Fragment, first, type Sql } from './connection.ts'
 import { currentEpoch } from './epochs.ts'
 import type { BoundSession } from './orphans.ts'
@@ -36,7 +37,7 @@ export interface ReportedSession {
 
 /**
  * Stores a batch of reports. Reports of an instance of another session are not stored, and of those for a session that has
- * stopped only the totals of the first minute are. The ingest columns follow `ingestAfter` in `domain/ingest.ts`.
+ * stopped only the totals of the first minute are. The ingest columns follow `ingestAfter` in `domain/relay/ingest.ts`.
  * @param ageSecondsMax the longest time between two summaries that counts as time with a stream.
  * @returns the session of each report, in their order; undefined for an unknown session.
  */

@@ -1,5 +1,5 @@
 /** The history of a user's relay sessions: how long each ran, what it received, and why it ended. */
-import type { Initiator, ProvisioningDetail, RelayReason, RelayState } from '../domain/relay-session.ts'
+import type { Initiator, ProvisioningDetail, RelayReason, RelayState } from '../domain/relay/session.ts'
 import { first, type Sql } from './connection.ts'
 import { activeSeconds } from './relay-health.ts'
 import type { IngestRow } from './relay-sessions.ts'

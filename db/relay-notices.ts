@@ -1,6 +1,6 @@
 /** The notifications about a relay session: lost contact, an end that its user did not request, and an end because of its age. */
-import { type EndCause, isEndByUser } from '../domain/notifications.ts'
-import type { ProvisioningDetail, RelayReason, RelayState, Transition } from '../domain/relay-session.ts'
+import { type EndCause, isEndByUser } from '../domain/notifications/kinds.ts'
+import type { ProvisioningDetail, RelayReason, RelayState, Transition } from '../domain/relay/session.ts'
 import { first, type Sql } from './connection.ts'
 import type { Notify } from './notification-settings.ts'
 

@@ -1,7 +1,7 @@
 /** Rows of relay sessions. Commands are in `relay-commands.ts`, transitions are written by `relay-transitions.ts`. */
 import type { Fragment } from 'postgres'
-import type { IngestEngine } from '../domain/ingest.ts'
-import type { Initiator, ProvisioningDetail, RelayCommand, RelayReason, RelayState } from '../domain/relay-session.ts'
+import type { IngestEngine } from '../domain/relay/ingest.ts'
+import type { Initiator, ProvisioningDetail, RelayCommand, RelayReason, RelayState } from '../domain/relay/session.ts'
 import { first, type Sql } from './connection.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from './masked-emails.ts'
 import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from './sealed-tokens.ts'

@@ -1,5 +1,5 @@
 /** Signals of jobs to relay session workflows: which sessions are compared with Temporal, and how often one is signalled. */
-import type { RelayState } from '../domain/relay-session.ts'
+import type { RelayState } from '../domain/relay/session.ts'
 import type { Sql } from './connection.ts'
 
 /** Live sessions older than `afterSeconds` whose workflow was started, which Temporal should list by now. */

@@ -10,9 +10,9 @@ import {
   type RegionLimit,
   type RegionUse,
   type RequestedRegion,
-} from '../domain/regions.ts'
-import { isInGraceFor } from '../domain/relay-session.ts'
-import { displacedByStart, isStopping, type LiveSession } from '../domain/relay-start.ts'
+} from '../domain/fleet/regions.ts'
+import { isInGraceFor } from '../domain/relay/session.ts'
+import { displacedByStart, isStopping, type LiveSession } from '../domain/relay/start.ts'
 import type { Config } from '../platform/config/config.ts'
 import { imageKey, type RegionConfig } from '../platform/config/regions.ts'
 import { isAuthSessionAlive } from './auth-sessions.ts'

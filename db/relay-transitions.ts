@@ -3,7 +3,7 @@
  * and the audit trail. It locks the row first and compares it with the workflow's state: a newer command, a report or an
  * outage of ours may have come in between. Deadlines are compared with Postgres's clock, so the outcomes contain durations.
  */
-import { findObjection, isCheckedForObjections, type ObservedSession } from '../domain/relay-health.ts'
+import { findObjection, isCheckedForObjections, type ObservedSession } from '../domain/relay/health.ts'
 import type {
   Initiator,
   ProvisioningDetail,
@@ -12,7 +12,7 @@ import type {
   RelaySessionEvent,
   RelayState,
   Transition,
-} from '../domain/relay-session.ts'
+} from '../domain/relay/session.ts'
 import { recordAuditEntry } from './audit.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { hasEnabledNotifications, type Notify } from './notification-settings.ts'

@@ -1,5 +1,5 @@
 /** The worker's probe of the API through the address that relays report to, and the paths of their reports that it shows open. */
-import { absenceSeconds, probeTrustedHours } from '../domain/relay-health.ts'
+import { absenceSeconds, probeTrustedHours } from '../domain/relay/health.ts'
 import { first, type Sql } from './connection.ts'
 
 export interface Probe {

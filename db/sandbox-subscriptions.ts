@@ -1,5 +1,5 @@
 /** The sandbox's own subscriptions: what a real billing provider stores on its side. */
-import type { SandboxSubscription } from '../domain/sandbox-subscription.ts'
+import type { SandboxSubscription } from '../domain/billing/sandbox-subscription.ts'
 import { first, type Sql } from './connection.ts'
 
 const columns = (sql: Sql) => sql`

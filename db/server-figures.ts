@@ -1,5 +1,5 @@
 /** The load of the Postgres server, and which processes of the service have confirmed that they work and can be reached. */
-import type { ProcessRole } from '../domain/relay-health.ts'
+import type { ProcessRole } from '../domain/relay/health.ts'
 import { first, type Sql } from './connection.ts'
 
 export interface ServerFigures {

@@ -1,8 +1,8 @@
 /** Writes what a subscription workflow decides: the account's entitlement, its subscriptions, and the relays that end with it. */
-import { findUnusedBilling, type UnusedBilling } from '../domain/billed-subscriptions.ts'
-import type { AccountEntitlement } from '../domain/entitlement.ts'
-import type { PlanStatus, PlanTier, SubscriptionKind } from '../domain/plans.ts'
-import { decideSurplus, type LiveRelay } from '../domain/surplus-relays.ts'
+import { findUnusedBilling, type UnusedBilling } from '../domain/billing/billed-subscriptions.ts'
+import type { AccountEntitlement } from '../domain/billing/entitlement.ts'
+import type { PlanStatus, PlanTier, SubscriptionKind } from '../domain/billing/plans.ts'
+import { decideSurplus, type LiveRelay } from '../domain/billing/surplus-relays.ts'
 import { recordAuditEntry } from './audit.ts'
 import { hasUnappliedEvents, markApplied } from './billing-events.ts'
 import { type Database, first, type Sql } from './connection.ts'

@@ -1,5 +1,5 @@
 /** Instances that report without a session: what is stored of their reports, and the sessions that they are assigned to. */
-import type { RelayCommand, RelayState } from '../domain/relay-session.ts'
+import type { RelayCommand, RelayState } from '../domain/relay/session.ts'
 import { type Database, listen, type Sql } from './connection.ts'
 import type { StoredStreamToken } from './sealed-tokens.ts'
 

@@ -2,7 +2,7 @@
  * The tokens of links that turn one notification off without a sign-in. They are sealed and not stored: a token names the account,
  * the kind and the channel, cannot be made without the key, and works as long as its key is configured.
  */
-import { notificationChannels, notificationKinds } from '../domain/notifications.ts'
+import { notificationChannels, notificationKinds } from '../domain/notifications/kinds.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import type { NotificationSetting } from './notification-settings.ts'
 

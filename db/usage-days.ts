@@ -1,5 +1,5 @@
 /** Relay time of a cycle by day and by connection, measured from the same ledger and in the same way as `usage.ts`. */
-import { toUsageDays, type UsageDay, type UsagePart } from '../domain/usage-days.ts'
+import { toUsageDays, type UsageDay, type UsagePart } from '../domain/billing/usage-days.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Database, Sql } from './connection.ts'
 import { type EntitlementWithUsage, findEntitlementsWithUsage } from './entitlements.ts'

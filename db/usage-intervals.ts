@@ -1,5 +1,5 @@
 /** The ledger of relay time: an interval is opened when a relay becomes active and closed when its session ends. */
-import { usageEndedSecondsAgo } from '../domain/relay-health.ts'
+import { usageEndedSecondsAgo } from '../domain/relay/health.ts'
 import { first, type Sql } from './connection.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from './presence.ts'
 

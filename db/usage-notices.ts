@@ -1,5 +1,5 @@
 /** Notices that an account has used a share of its cycle's relay time; one for each share and cycle. */
-import type { UsageNoticePercent } from '../domain/usage-cycle.ts'
+import type { UsageNoticePercent } from '../domain/billing/usage-cycle.ts'
 import type { Sql } from './connection.ts'
 
 export interface UsageNotice {

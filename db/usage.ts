@@ -1,5 +1,5 @@
 /** Relay time that was used in a cycle, measured from the ledger `usage_intervals` by the database's clock. */
-import type { UsageCycle } from '../domain/usage-cycle.ts'
+import type { UsageCycle } from '../domain/billing/usage-cycle.ts'
 import type { Sql } from './connection.ts'
 
 export interface UsageRequest {

@@ -1,7 +1,7 @@
 /** Accounts: who may sign in. */
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
-import { maskAccountEmail } from '../domain/masked-email.ts'
+import { maskAccountEmail } from '../domain/identity/masked-email.ts'
 import type { Sealing } from '../platform/sealing.ts'
 import { first, type Sql } from './connection.ts'
 import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from './sealed-tokens.ts'

@@ -1,6 +1,7 @@
 /** Warm instances: unbound ones that wait for a session, and the ones that are to be created or destroyed. */
-import { unboundSilentSeconds } from '../domain/relay-health.ts'
-import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/warm-instances.ts'
+
+import { planWarmInstances, type WarmInstance, type WarmTarget } from '../domain/fleet/warm-instances.ts'
+import { unboundSilentSeconds } from '../domain/relay/health.ts'
 import { type Database, first, type Sql } from './connection.ts'
 import { keptUntil } from './epochs.ts'
 import { insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'

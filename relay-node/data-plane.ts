@@ -1,5 +1,5 @@
 /** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
-import type { RelayPorts } from '../platform/relay-ports.ts'
+import type { RelayPorts } from '../domain/relay/ports.ts'
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'

@@ -1,5 +1,5 @@
 /** An SRT engine terminates the SRT connections that the gate admits: it receives from a publisher and sends to players. */
-import type { RelayEngine } from '../platform/relay-engines.ts'
+import type { RelayEngine } from '../domain/relay/engines.ts'
 import type { Role } from './stream-access.ts'
 
 /** The engine's end of one connection: a listener on this machine. */

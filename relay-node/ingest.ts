@@ -1,6 +1,6 @@
 /** Summarises what the publisher sends: for health reports, for `/stats` and for scene switchers. Nothing per link. */
-import type { RelayEngine } from '../platform/relay-engines.ts'
-import type { RelayRefusal } from '../platform/relay-refusals.ts'
+import type { RelayEngine } from '../domain/relay/engines.ts'
+import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { SrtConnection } from './srt-connection.ts'
 import { StreamTotals, silenceMillisMax } from './stream-totals.ts'
 

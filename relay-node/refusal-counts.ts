@@ -1,5 +1,5 @@
 /** Counts refused callers by reason, without their addresses, for the log and for health reports. */
-import type { RelayRefusal } from '../platform/relay-refusals.ts'
+import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import { type Log, limitLog } from './log.ts'
 
 export class RefusalCounts {

@@ -4,8 +4,8 @@
  */
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
-import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../platform/relay-engines.ts'
-import type { RelayPorts } from '../platform/relay-ports.ts'
+import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../domain/relay/engines.ts'
+import type { RelayPorts } from '../domain/relay/ports.ts'
 import { isSessionId, isStreamToken, type RelaySession } from './session.ts'
 import {
   type Check,

@@ -2,7 +2,7 @@
  * The HTTP API of an SLS server, as far as it has one. OpenIRL's srt-live-server admits registered stream ids only; irl-srt-server
  * has no register, and disconnects streams on request. Each answers 404 to the requests of the other.
  */
-import type { SlsServer } from '../platform/relay-engines.ts'
+import type { SlsServer } from '../domain/relay/engines.ts'
 
 /** Below the time that a caller waits for its connection. */
 const requestMillisMax = 2_000

@@ -1,5 +1,5 @@
 /** The settings of the engine `sls`. They are required with it, and ignored with any other engine. */
-import type { SlsServer } from '../platform/relay-engines.ts'
+import type { SlsServer } from '../domain/relay/engines.ts'
 import {
   type Check,
   type Environment,

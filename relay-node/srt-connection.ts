@@ -3,7 +3,7 @@
  * of the peer, which the gate has answered, so the connection begins with one of its own and replaces the cookie of the conclusion.
  */
 import { createSocket, type Socket } from 'node:dgram'
-import type { RelayRefusal } from '../platform/relay-refusals.ts'
+import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import { contain, type Log } from './log.ts'
 import { PacketLoss } from './packet-loss.ts'

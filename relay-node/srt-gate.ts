@@ -3,7 +3,7 @@
  * admits a caller by the stream id of the second phase. Only datagrams of admitted callers reach the engine, so forged and random
  * datagrams cost neither memory nor a process.
  */
-import type { RelayRefusal } from '../platform/relay-refusals.ts'
+import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { Engine } from './engine.ts'
 import { HandshakeCookies } from './handshake-cookies.ts'
 import { type Log, limitLog } from './log.ts'

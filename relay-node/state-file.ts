@@ -1,6 +1,7 @@
 /** The state file of a relay, by which its provider finds its ports. */
+
+import type { RelayPorts } from '../domain/relay/ports.ts'
 import { writeFileAtomically } from '../platform/atomic-file.ts'
-import type { RelayPorts } from '../platform/relay-ports.ts'
 
 /** Holds no secret. */
 export interface StateFile extends RelayPorts {

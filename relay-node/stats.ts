@@ -1,5 +1,5 @@
 /** The statistics of a relay: those of the links in srtla's format, and those of the publisher in the format of irl-srt-server. */
-import type { RelayEngine } from '../platform/relay-engines.ts'
+import type { RelayEngine } from '../domain/relay/engines.ts'
 import type { IngestRates } from './ingest.ts'
 import type { SrtConnection } from './srt-connection.ts'
 import type { LinkCounters } from './srtla-receiver.ts'

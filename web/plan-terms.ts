@@ -1,5 +1,5 @@
 /** What plans and add-ons include, as text, from the configuration. */
-import { addonsMax, relayLimit } from '../domain/plans.ts'
+import { addonsMax, relayLimit } from '../domain/billing/plans.ts'
 import type { RelayTimeTerms } from '../platform/config/site.ts'
 
 /** The relays of the paid plan without add-ons. */

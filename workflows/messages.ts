@@ -3,7 +3,7 @@
  * Each message may be repeated. None contains a secret, because Temporal stores and shows histories.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
-import type { PlanStatus, PlanTier } from '../domain/plans.ts'
+import type { PlanStatus, PlanTier } from '../domain/billing/plans.ts'
 import {
   type Initiator,
   initiators,
@@ -13,7 +13,7 @@ import {
   type RelaySessionState,
   type RelayState,
   relayCommands,
-} from '../domain/relay-session.ts'
+} from '../domain/relay/session.ts'
 
 export const relaySessionWorkflow = 'relaySession'
 

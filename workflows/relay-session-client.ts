@@ -8,7 +8,7 @@ import type {
   RelaySessionSettings,
   RelaySessionState,
   RelayState,
-} from '../domain/relay-session.ts'
+} from '../domain/relay/session.ts'
 import * as messages from './messages.ts'
 import { createRunningWorkflows, isWorkflowNotFound } from './running-workflows-client.ts'
 import { ConnectionAttribute, RegionAttribute, RelayStateAttribute, UserIdAttribute } from './search-attributes.ts'

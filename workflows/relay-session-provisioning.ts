@@ -2,7 +2,7 @@
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, sleep } from '@temporalio/workflow'
 import type { CreationFailure } from '../activities/instances.ts'
 import type { RelaySessionActivities } from '../activities/relay-sessions.ts'
-import type { ProvisioningDetail, RelaySessionEvent } from '../domain/relay-session.ts'
+import type { ProvisioningDetail, RelaySessionEvent } from '../domain/relay/session.ts'
 
 /**
  * Only the provider's own failures are counted, below. Everything else, such as an outage of Postgres or of the worker, is

@@ -27,7 +27,7 @@ import {
   maxDurationAt,
   type RelaySessionEvent,
   type RelaySessionState,
-} from '../domain/relay-session.ts'
+} from '../domain/relay/session.ts'
 import * as messages from './messages.ts'
 import { createProvisioning } from './relay-session-provisioning.ts'
 import { RelayStateAttribute } from './search-attributes.ts'

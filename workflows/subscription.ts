@@ -17,8 +17,13 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { SubscriptionActivities } from '../activities/subscriptions.ts'
-import type { BillingEvent } from '../domain/billing-event.ts'
-import { type AccountEntitlement, entitlementAt, type Millis, type UnresolvedPayment } from '../domain/entitlement.ts'
+import {
+  type AccountEntitlement,
+  entitlementAt,
+  type Millis,
+  type UnresolvedPayment,
+} from '../domain/billing/entitlement.ts'
+import type { BillingEvent } from '../domain/billing/event.ts'
 import * as messages from './messages.ts'
 import { PlanStatusAttribute, PlanTierAttribute } from './search-attributes.ts'
 

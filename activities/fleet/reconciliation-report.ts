@@ -1,5 +1,5 @@
 /** The output of `npm run fleet -- reconcile`. */
-import { observationSeconds } from '../../domain/orphan-sweep.ts'
+import { observationSeconds } from '../../domain/fleet/orphan-sweep.ts'
 import { formatTable } from '../text-table.ts'
 import type { FleetReconciliation, Outcome, RegionReconciliation, ReportedDifference } from './reconciliation.ts'
 import { formatElsewhere } from './status.ts'

@@ -17,7 +17,7 @@ import {
   markCancelled,
   postponeCancellation,
 } from '../../db/erased-account-subscriptions.ts'
-import type { BillingSource } from '../../domain/billing-event.ts'
+import type { BillingSource } from '../../domain/billing/event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Billing } from '../../providers/billing/billing.ts'
 import type { Job } from './jobs.ts'

@@ -13,8 +13,8 @@ import {
   findSubscriptions,
   type StoredSubscription,
 } from '../../db/reconciliation.ts'
-import type { BillingEvent } from '../../domain/billing-event.ts'
-import type { SubscriptionKind, SubscriptionStatus } from '../../domain/plans.ts'
+import type { BillingEvent } from '../../domain/billing/event.ts'
+import type { SubscriptionKind, SubscriptionStatus } from '../../domain/billing/plans.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../../providers/billing/provider.ts'
 

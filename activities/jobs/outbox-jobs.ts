@@ -7,7 +7,12 @@ import {
   recordMessageFailure,
   recordMessageSent,
 } from '../../db/outbox.ts'
-import { type Deliver, type MessageChannel, RetryLaterError, UndeliverableError } from '../../domain/outbox.ts'
+import {
+  type Deliver,
+  type MessageChannel,
+  RetryLaterError,
+  UndeliverableError,
+} from '../../domain/notifications/outbox.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { Job } from './jobs.ts'

@@ -10,9 +10,9 @@ import {
   listUnreportedInstances,
 } from '../../db/relay-health.ts'
 import { claimSignals } from '../../db/relay-signals.ts'
-import { isOverdue, isRegionalOutage, isUnheard, silenceByRegion } from '../../domain/relay-health.ts'
-import { idleSecondsMin } from '../../domain/relay-session.ts'
-import { assignedReportSecondsMax } from '../../domain/warm-instances.ts'
+import { assignedReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
+import { isOverdue, isRegionalOutage, isUnheard, silenceByRegion } from '../../domain/relay/health.ts'
+import { idleSecondsMin } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'

@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { countAccountsByPlan, countUnusedBilling } from '../../db/account-figures.ts'
 import type { Sql } from '../../db/connection.ts'
 import { countBilledOfErasedAccounts } from '../../db/erased-account-subscriptions.ts'
-import type { BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing-event.ts'
+import type { BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing/event.ts'
 
 interface CountedEvent {
   readonly provider: BillingSource

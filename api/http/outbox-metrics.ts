@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
 import { readOutboxFigures } from '../../db/outbox.ts'
-import { messageChannels } from '../../domain/outbox.ts'
+import { messageChannels } from '../../domain/notifications/outbox.ts'
 
 /** Reads the figures. @returns a function that adds them to a registry. */
 export async function readOutboxGauges(sql: Sql): Promise<(registry: Registry) => void> {

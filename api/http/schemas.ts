@@ -1,6 +1,6 @@
 /** Schemas that several routes share. */
 import { z } from 'zod'
-import { parseEmailAddress } from '../../platform/email-address.ts'
+import { parseEmailAddress } from '../../domain/identity/email-address.ts'
 
 /** In lower case, as Postgres formats it: ids are compared as text and are part of workflow ids. */
 export const id = z.uuid().toLowerCase()

@@ -11,7 +11,7 @@ import {
   recordUnboundReports,
   type UnboundInstance,
 } from '../../db/unbound-instances.ts'
-import { assignmentStatus } from '../../domain/instance-assignment.ts'
+import { assignmentStatus } from '../../domain/fleet/instance-assignment.ts'
 import { batch } from '../../platform/batch.ts'
 import type { Logger } from '../../platform/log.ts'
 import { startPeriodicTask } from '../../platform/periodic-task.ts'

@@ -1,9 +1,9 @@
 /** The requests that the service sends to the webhook of an account, one entry per kind of notification. */
 import { z } from 'zod'
-import { type Notification, notificationPath } from '../../domain/notifications.ts'
-import { subscriptionKinds } from '../../domain/plans.ts'
-import { initiators, provisioningDetails, relayReasons } from '../../domain/relay-session.ts'
-import { usageNoticePercents } from '../../domain/usage-cycle.ts'
+import { subscriptionKinds } from '../../domain/billing/plans.ts'
+import { usageNoticePercents } from '../../domain/billing/usage-cycle.ts'
+import { type Notification, notificationPath } from '../../domain/notifications/kinds.ts'
+import { initiators, provisioningDetails, relayReasons } from '../../domain/relay/session.ts'
 import { toWebhookPayload } from '../../providers/webhooks/endpoint-delivery.ts'
 import type { SchemaConverter } from './schemas.ts'
 

@@ -1,7 +1,7 @@
 /** The health of the service and what happened in the last hour, for the operator console. */
 import { z } from 'zod'
-import type { BillingEventStatus } from '../../domain/billing-event.ts'
-import { capacityStatuses } from '../../domain/regions.ts'
+import type { BillingEventStatus } from '../../domain/billing/event.ts'
+import { capacityStatuses } from '../../domain/fleet/regions.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 import type { OperatorOverview } from '../operator-overview.ts'

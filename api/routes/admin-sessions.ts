@@ -16,7 +16,7 @@ import {
   type OperatorSessionRow,
   type RelaySessionRow,
 } from '../../db/relay-sessions.ts'
-import { type RelayState, relayStates } from '../../domain/relay-session.ts'
+import { type RelayState, relayStates } from '../../domain/relay/session.ts'
 import { isTemporalOutage, workflowUrl } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { Refusal } from '../http/refusals.ts'

@@ -1,7 +1,7 @@
 /** The audit trail: an account's entries for its owner, all entries for operators. */
 import { z } from 'zod'
 import { type AuditRow, type ListedAuditRow, listAuditEntries } from '../../db/audit.ts'
-import { activityGroups } from '../../domain/activity-groups.ts'
+import { activityGroups } from '../../domain/identity/activity-groups.ts'
 import { ok, route } from '../http/route.ts'
 import { id, maskedEmail, timestamp } from '../http/schemas.ts'
 

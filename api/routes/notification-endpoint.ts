@@ -9,7 +9,7 @@ import {
   replaceEndpointSecret,
 } from '../../db/notification-endpoints.ts'
 import { enqueueMessage } from '../../db/outbox.ts'
-import { endpointTypes, type Notification, notificationPath } from '../../domain/notifications.ts'
+import { endpointTypes, type Notification, notificationPath } from '../../domain/notifications/kinds.ts'
 import type { EndpointMessage } from '../../providers/webhooks/endpoint-delivery.ts'
 import { findAddressProblem, parseEndpointUrl } from '../../providers/webhooks/endpoint-rules.ts'
 import { Refusal } from '../http/refusals.ts'

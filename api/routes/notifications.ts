@@ -11,7 +11,7 @@ import {
   setNotification,
 } from '../../db/notification-settings.ts'
 import { openUnsubscribeToken } from '../../db/unsubscribe-tokens.ts'
-import { notificationChannels, notificationKinds } from '../../domain/notifications.ts'
+import { notificationChannels, notificationKinds } from '../../domain/notifications/kinds.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { Refusal } from '../http/refusals.ts'
 import { noContent, ok, route } from '../http/route.ts'

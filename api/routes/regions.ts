@@ -1,6 +1,6 @@
 /** Regions and their capacity. */
 import { z } from 'zod'
-import { type CapacityStatus, capacityStatuses, defaultRegionOf } from '../../domain/regions.ts'
+import { type CapacityStatus, capacityStatuses, defaultRegionOf } from '../../domain/fleet/regions.ts'
 import { ok, route } from '../http/route.ts'
 import { timestamp } from '../http/schemas.ts'
 

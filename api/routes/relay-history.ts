@@ -7,7 +7,7 @@ import {
   type SessionRecordRow,
 } from '../../db/relay-history.ts'
 import { listTransitions } from '../../db/relay-sessions.ts'
-import { initiators, relayReasons, relayStates } from '../../domain/relay-session.ts'
+import { initiators, relayReasons, relayStates } from '../../domain/relay/session.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { ConnectionId, id, timestamp } from '../http/schemas.ts'

@@ -10,8 +10,8 @@ import {
   listSandboxSubscriptions,
   releaseSandboxSubscription,
 } from '../../db/sandbox-subscriptions.ts'
-import { addonsMax, subscriptionKinds } from '../../domain/plans.ts'
-import { type SandboxSubscription, sandboxStatuses } from '../../domain/sandbox-subscription.ts'
+import { addonsMax, subscriptionKinds } from '../../domain/billing/plans.ts'
+import { type SandboxSubscription, sandboxStatuses } from '../../domain/billing/sandbox-subscription.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { SandboxRefusedError } from '../../providers/billing/sandbox.ts'
 import { formatVersion, listAllowedOutcomes, sandboxOutcomes } from '../../providers/billing/sandbox-outcomes.ts'

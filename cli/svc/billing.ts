@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { expectSuccess } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
-import { billingEventStatuses, billingSources } from '../../domain/billing-event.ts'
+import { billingEventStatuses, billingSources } from '../../domain/billing/event.ts'
 import { runWithWorkerEnvironment } from '../worker-environment.ts'
 import { readAccountId } from './accounts.ts'
 import { confirm } from './confirmation.ts'

@@ -2,7 +2,7 @@
 import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
 import type { Reply } from '../../client/reply.ts'
-import type { relayStates } from '../../domain/relay-session.ts'
+import type { relayStates } from '../../domain/relay/session.ts'
 import { readAccountId } from './accounts.ts'
 
 export type State = (typeof relayStates)[number]

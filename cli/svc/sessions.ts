@@ -1,7 +1,7 @@
 /** `svc sessions`: relay sessions of all accounts. */
 import type { Command } from 'commander'
 import { expectSuccess } from '../../client/api-error.ts'
-import { relayStates } from '../../domain/relay-session.ts'
+import { relayStates } from '../../domain/relay/session.ts'
 import { confirm } from './confirmation.ts'
 import { connect } from './connection.ts'
 import { addExamples } from './examples.ts'

@@ -1,7 +1,7 @@
 /** Reads the configuration of the api and the worker from environment variables, checks it, and freezes it. */
 import { resolve } from 'node:path'
 import type { z } from 'zod'
-import type { SlsServer } from '../relay-engines.ts'
+import type { SlsServer } from '../../domain/relay/engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
 import { findMailConflicts, mailConfig } from './mail.ts'

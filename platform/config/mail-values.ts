@@ -1,5 +1,5 @@
 /** Values of the mail variables: the SMTP server and the sender. */
-import { parseEmailAddress } from '../email-address.ts'
+import { parseEmailAddress } from '../../domain/identity/email-address.ts'
 
 export interface SmtpConfig {
   readonly host: string

@@ -1,6 +1,6 @@
 /** All variables of the service, each with its kind of value and its default. */
 import { z } from 'zod'
-import { relayEngineSettings } from '../relay-engines.ts'
+import { relayEngineSettings } from '../../domain/relay/engines.ts'
 import { defaultRegions, regions } from './regions.ts'
 import {
   buildId,

@@ -1,8 +1,8 @@
 /** Parses Lemon Squeezy's webhooks. docs/billing.md lists the event types in a table. */
 import type { z } from 'zod'
-import type { ProviderAction, RefundAmount } from '../../domain/billing-event.ts'
-import type { SubscriptionKind } from '../../domain/plans.ts'
-import type { UnresolvedPart } from '../../platform/received-billing-event.ts'
+import type { ProviderAction, RefundAmount } from '../../domain/billing/event.ts'
+import type { SubscriptionKind } from '../../domain/billing/plans.ts'
+import type { UnresolvedPart } from '../../domain/billing/received-event.ts'
 import { ignoredTypes } from './event-types.ts'
 import {
   eventFieldsFrom,

@@ -1,7 +1,7 @@
 /** The shapes of Lemon Squeezy's objects, limited to the fields in use, and the billing event that a subscription amounts to. */
 import { z } from 'zod'
-import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
-import type { SubscriptionKind } from '../../domain/plans.ts'
+import type { BillingEvent, ProviderAction } from '../../domain/billing/event.ts'
+import type { SubscriptionKind } from '../../domain/billing/plans.ts'
 import { clampAddons, rfc3339Time, storableText } from './payload.ts'
 
 /** Ids are numbers or strings; they are converted to strings. */

@@ -1,8 +1,8 @@
 /** Parsing that the payloads of all providers share. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { BillingEvent } from '../../domain/billing-event.ts'
-import { addonsMax } from '../../domain/plans.ts'
+import type { BillingEvent } from '../../domain/billing/event.ts'
+import { addonsMax } from '../../domain/billing/plans.ts'
 import type { ListedSubscription, ParsedEvent, ResolvedEvent } from './provider.ts'
 
 /** Returns undefined for what is not JSON in UTF-8. A byte order mark is not JSON. */

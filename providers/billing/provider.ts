@@ -3,9 +3,9 @@
  * and lists subscriptions. What an account is entitled to is decided by its subscription workflow (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { BillingEvent, BillingSource } from '../../domain/billing-event.ts'
-import type { SubscriptionKind } from '../../domain/plans.ts'
-import type { UnresolvedPart, UserRefSource } from '../../platform/received-billing-event.ts'
+import type { BillingEvent, BillingSource } from '../../domain/billing/event.ts'
+import type { SubscriptionKind } from '../../domain/billing/plans.ts'
+import type { UnresolvedPart, UserRefSource } from '../../domain/billing/received-event.ts'
 
 export type BillingProviderName = Exclude<BillingSource, 'operator'>
 

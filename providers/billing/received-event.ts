@@ -1,5 +1,5 @@
 /** A parsed webhook in the form that the billing inbox stores. */
-import type { ReceivedBillingEvent } from '../../platform/received-billing-event.ts'
+import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
 import type { BillingProviderName, ParsedEvent } from './provider.ts'
 
 /** The latest of several events applies: one with a later date than this would outweigh all real events. */

@@ -2,7 +2,7 @@
  * Requests the missing parts of stored events from the provider. The backoff of failed attempts is stored with the event, so
  * that any process can make the next attempt.
  */
-import type { ReceivedBillingEvent } from '../../platform/received-billing-event.ts'
+import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
 import { type BillingProvider, BillingProviderError } from './provider.ts'
 import { rebuildReceivedEvent } from './received-event.ts'
 

@@ -1,5 +1,5 @@
 /** The outcomes that a user can play for a sandbox subscription, as pure functions from one row to the next. */
-import type { SandboxStatus, SandboxSubscription } from '../../domain/sandbox-subscription.ts'
+import type { SandboxStatus, SandboxSubscription } from '../../domain/billing/sandbox-subscription.ts'
 import { clampAddons } from './payload.ts'
 import type { SandboxEventType } from './sandbox-events.ts'
 

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SandboxSubscription } from '../../domain/sandbox-subscription.ts'
+import type { SandboxSubscription } from '../../domain/billing/sandbox-subscription.ts'
 import { createListedSubscription } from './payload.ts'
 import { type BillingProvider, BillingProviderError, type ListedSubscription } from './provider.ts'
 import { parseSandboxEvent } from './sandbox-events.ts'

@@ -4,8 +4,8 @@
  * before `basil` do not match.
  */
 import { z } from 'zod'
-import type { BillingEvent, ProviderAction } from '../../domain/billing-event.ts'
-import type { SubscriptionKind } from '../../domain/plans.ts'
+import type { BillingEvent, ProviderAction } from '../../domain/billing/event.ts'
+import type { SubscriptionKind } from '../../domain/billing/plans.ts'
 import { clampAddons, parseUserRef, storableText, unixTime } from './payload.ts'
 
 const id = storableText(200)

@@ -1,5 +1,5 @@
 /** The delivery of mails that the configuration selects. */
-import type { Deliver } from '../../domain/outbox.ts'
+import type { Deliver } from '../../domain/notifications/outbox.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import { logMail } from './log.ts'

@@ -1,7 +1,7 @@
 /** Delivers mails of the outbox by SMTP. */
 import { isIP } from 'node:net'
 import { createTransport } from 'nodemailer'
-import { type Deliver, UndeliverableError } from '../../domain/outbox.ts'
+import { type Deliver, UndeliverableError } from '../../domain/notifications/outbox.ts'
 import type { MailSender, SmtpConfig } from '../../platform/config/mail-values.ts'
 import type { Mail } from './mail.ts'
 import { renderHtml, renderText, toLine } from './render.ts'

@@ -1,5 +1,5 @@
 /** The identity of the person who signed in, parsed from ID token claims or a user info response. */
-import { parseEmailAddress } from '../../platform/email-address.ts'
+import { parseEmailAddress } from '../../domain/identity/email-address.ts'
 import { type OAuthIdentity, OAuthProviderError } from './provider.ts'
 
 interface IdentityClaims {

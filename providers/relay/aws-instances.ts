@@ -1,7 +1,7 @@
 /** Relays as instances of EC2: the request that launches one, its tags, and how its description is read. */
 import type { _InstanceType, Filter, Instance, RunInstancesCommandInput, Tag } from '@aws-sdk/client-ec2'
+import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import type { AwsSettings } from '../../platform/config/regions.ts'
-import { cloudRelayPorts } from '../../platform/relay-ports.ts'
 import type { FleetMember, RelayInstance } from './provider.ts'
 
 /** Whose instances a provider manages: those of one region of SVC_REGIONS and of one control plane. */

@@ -1,5 +1,5 @@
 /** What an error of the Hetzner Cloud API means for the caller of a relay provider. */
-import type { ProvisioningDetail } from '../../domain/relay-session.ts'
+import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 import { type ProviderErrorOptions, type ProviderFailure, RelayProviderError } from './provider.ts'
 
 /** An error reply of the API, with its machine-readable code. `code` is empty when the reply has none, as from a proxy. */

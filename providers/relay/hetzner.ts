@@ -3,9 +3,9 @@
  * project, so the instance id as the name keeps a repeated create from creating a second server.
  */
 
+import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import type { Logger } from '../../platform/log.ts'
-import { cloudRelayPorts } from '../../platform/relay-ports.ts'
 import { createHetznerClient } from './hetzner-client.ts'
 import { createServerOnce } from './hetzner-creation.ts'
 import { configurationError } from './hetzner-errors.ts'

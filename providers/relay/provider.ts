@@ -2,8 +2,9 @@
  * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every call is
  * idempotent, and a provider keeps no state of its own.
  */
-import type { ProvisioningDetail } from '../../domain/relay-session.ts'
-import type { RelayEngineSetting, SlsServer } from '../../platform/relay-engines.ts'
+
+import type { RelayEngineSetting, SlsServer } from '../../domain/relay/engines.ts'
+import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {

@@ -1,5 +1,5 @@
 /** The environment variables of a relay that do not depend on where it runs. See `relay-node/settings.ts`. */
-import type { SlsServer } from '../../platform/relay-engines.ts'
+import type { SlsServer } from '../../domain/relay/engines.ts'
 import type { RelaySpec } from './provider.ts'
 
 export const relayVariables = (spec: RelaySpec): Readonly<Record<string, string>> => ({

@@ -3,9 +3,9 @@
  * session nor a stream token, which the relay gets in the reply to a report.
  */
 import { readFileSync } from 'node:fs'
+import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { RelayBundle } from '../../platform/relay-bundle.ts'
-import { cloudRelayPorts } from '../../platform/relay-ports.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
 import { relayVariables } from './relay-variables.ts'
 

@@ -1,6 +1,7 @@
 /** A notification as the body of a request to a Discord webhook. */
-import { describeNotification, type TextFormat } from '../../domain/notification-texts.ts'
-import type { Notification } from '../../domain/notifications.ts'
+
+import type { Notification } from '../../domain/notifications/kinds.ts'
+import { describeNotification, type TextFormat } from '../../domain/notifications/texts.ts'
 
 interface Announcement {
   readonly notification: Notification

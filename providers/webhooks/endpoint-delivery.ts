@@ -1,8 +1,8 @@
 /** Delivers notifications to the endpoint of an account: signed as Standard Webhooks, or as messages of a Discord webhook. */
 import { Webhook } from 'standardwebhooks'
-import { describeNotification, plainFormat } from '../../domain/notification-texts.ts'
-import type { EndpointType, Notification } from '../../domain/notifications.ts'
-import { type Deliver, RetryLaterError, UndeliverableError } from '../../domain/outbox.ts'
+import type { EndpointType, Notification } from '../../domain/notifications/kinds.ts'
+import { type Deliver, RetryLaterError, UndeliverableError } from '../../domain/notifications/outbox.ts'
+import { describeNotification, plainFormat } from '../../domain/notifications/texts.ts'
 import { toDiscordMessage } from './discord-message.ts'
 import { type EndpointReply, postToEndpoint } from './endpoint-request.ts'
 import { type EndpointRules, parseEndpointUrl, publicEndpointRules } from './endpoint-rules.ts'

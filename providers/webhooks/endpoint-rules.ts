@@ -3,7 +3,7 @@
  * these rules it would reach what only that network can: metadata of the machine, databases, other services (SSRF).
  */
 import ipaddr from 'ipaddr.js'
-import type { EndpointType } from '../../domain/notifications.ts'
+import type { EndpointType } from '../../domain/notifications/kinds.ts'
 import { type LookUpHost, lookUpHost } from './host-lookup.ts'
 
 export interface EndpointRules {

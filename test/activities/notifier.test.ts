@@ -8,15 +8,15 @@ import { setNotification } from '../../db/notification-settings.ts'
 import { openMessage } from '../../db/outbox.ts'
 import { writeTransitions } from '../../db/relay-transitions.ts'
 import { entitlementVersion, writeEntitlement } from '../../db/subscriptions.ts'
-import type { AccountEntitlement } from '../../domain/entitlement.ts'
+import type { AccountEntitlement } from '../../domain/billing/entitlement.ts'
 import {
   type AccountNotification,
   type NotificationChannel,
   type NotificationKind,
   notificationKinds,
   notificationsPerHourMax,
-} from '../../domain/notifications.ts'
-import type { Transition } from '../../domain/relay-session.ts'
+} from '../../domain/notifications/kinds.ts'
+import type { Transition } from '../../domain/relay/session.ts'
 import { createEndpointDelivery } from '../../providers/webhooks/endpoint-delivery.ts'
 import { localRules, startReceiver } from '../support/receiver.ts'
 import {

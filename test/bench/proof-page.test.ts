@@ -55,10 +55,10 @@ test('a chaos run shows its seed, its counts and each violation', () => {
 test('the mutation score counts time-outs as detected and leaves out what does not compile', () => {
   const statuses = ['Killed', 'Timeout', 'Survived', 'NoCoverage', 'CompileError', 'Ignored']
   const [all, file] = mutationRows({
-    files: { 'domain/plans.ts': { mutants: statuses.map((status) => ({ status })) } },
+    files: { 'domain/billing/plans.ts': { mutants: statuses.map((status) => ({ status })) } },
   })
   expect(all).toMatchObject({ name: 'mutation_score', ours: 50, target: 90, met: false })
-  expect(file).toMatchObject({ name: 'mutation_score domain/plans.ts', ours: 50, target: null })
+  expect(file).toMatchObject({ name: 'mutation_score domain/billing/plans.ts', ours: 50, target: null })
 })
 
 test('the capacity model multiplies measured CPU times with the rates of a relay', () => {

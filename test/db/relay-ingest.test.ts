@@ -1,4 +1,4 @@
-/** The batched write of health reports against the rules in `domain/ingest.ts`. */
+/** The batched write of health reports against the rules in `domain/relay/ingest.ts`. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -12,7 +12,7 @@ import {
   noIngest,
   readIngest,
   slotSeconds,
-} from '../../domain/ingest.ts'
+} from '../../domain/relay/ingest.ts'
 import { propertyRuns } from '../support/property-runs.ts'
 import { startTransitions } from '../support/relay-transitions.ts'
 

@@ -7,7 +7,7 @@ import {
   type RelayState,
   relayReasons,
   relayStates,
-} from '../../domain/relay-session.ts'
+} from '../../domain/relay/session.ts'
 import { startTransitions } from '../support/relay-transitions.ts'
 
 const { sql, userId, insertSession } = await startTransitions()

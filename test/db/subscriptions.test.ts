@@ -5,7 +5,7 @@ import { listInboxEvents, type ReceivedBillingEvent, recordEvent, recordEventIn 
 import { replaceEvent } from '../../db/billing-replays.ts'
 import { claimInboxWakes } from '../../db/subscription-wakes.ts'
 import { entitlementVersion, type WriteOutcome, writeEntitlement } from '../../db/subscriptions.ts'
-import type { AccountEntitlement } from '../../domain/entitlement.ts'
+import type { AccountEntitlement } from '../../domain/billing/entitlement.ts'
 import { startApi } from '../support/api.ts'
 import { eventually } from '../support/relays.ts'
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { presentUsage } from '../../api/routes/usage.ts'
 import type { Sql } from '../../db/connection.ts'
 import { findEntitlements, findEntitlementsWithUsage } from '../../db/entitlements.ts'
-import { usageCycleAt } from '../../domain/usage-cycle.ts'
+import { usageCycleAt } from '../../domain/billing/usage-cycle.ts'
 import { type GivenUser, startApi } from '../support/api.ts'
 
 const api = await startApi()

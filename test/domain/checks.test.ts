@@ -1,19 +1,25 @@
 /** The values of `domain/` and the constraints of the database agree. Another test holds `db/schema.sql` to the migrations. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing-event.ts'
-import { ingestEngines } from '../../domain/ingest.ts'
+import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing/event.ts'
+import {
+  addonsMax,
+  planStatuses,
+  planTiers,
+  subscriptionKinds,
+  subscriptionStatuses,
+} from '../../domain/billing/plans.ts'
+import { sandboxStatuses } from '../../domain/billing/sandbox-subscription.ts'
 import {
   endpointDisabledReasons,
   endpointTypes,
   notificationChannels,
   notificationKinds,
-} from '../../domain/notifications.ts'
-import { addonsMax, planStatuses, planTiers, subscriptionKinds, subscriptionStatuses } from '../../domain/plans.ts'
-import { processRoles } from '../../domain/relay-health.ts'
-import { provisioningDetails, relayCommands, relayStates } from '../../domain/relay-session.ts'
-import { sandboxStatuses } from '../../domain/sandbox-subscription.ts'
-import { relayEngines } from '../../platform/relay-engines.ts'
+} from '../../domain/notifications/kinds.ts'
+import { relayEngines } from '../../domain/relay/engines.ts'
+import { processRoles } from '../../domain/relay/health.ts'
+import { ingestEngines } from '../../domain/relay/ingest.ts'
+import { provisioningDetails, relayCommands, relayStates } from '../../domain/relay/session.ts'
 
 const schema = readFileSync('db/schema.sql', 'utf8')
 

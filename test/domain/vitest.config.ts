@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['test/domain/**/*.test.ts'],
-    exclude: ['test/domain/legal-transitions.test.ts'],
+    exclude: ['test/domain/relay/legal-transitions.test.ts'],
     setupFiles: ['test/domain/fixed-seed.ts'],
     pool: 'threads',
   },

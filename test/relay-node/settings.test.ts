@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { cloudRelayPorts } from '../../platform/relay-ports.ts'
+import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import { readSettings, SettingsError } from '../../relay-node/settings.ts'
 
 const args = [

@@ -1,6 +1,6 @@
 /** Writes rows of relay sessions as the API and the workflow would, for a service without a worker. */
 import type { Database, Sql } from '../../db/connection.ts'
-import type { ProvisioningDetail } from '../../domain/relay-session.ts'
+import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 
 /** Makes the transition to active, on an instance at 198.51.100.7. */
 export async function writeActive(sql: Sql, sessionId: string): Promise<void> {

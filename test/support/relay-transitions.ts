@@ -4,7 +4,7 @@ import type { Sql } from '../../db/connection.ts'
 import { bindInstance } from '../../db/instances.ts'
 import { listTransitions } from '../../db/relay-sessions.ts'
 import { type TransitionsOutcome, type TransitionsRequest, writeTransitions } from '../../db/relay-transitions.ts'
-import type { ProcessRole } from '../../domain/relay-health.ts'
+import type { ProcessRole } from '../../domain/relay/health.ts'
 import { startApi } from './api.ts'
 
 export const relayReady = { to: 'active', reason: 'relay_ready', initiator: 'relay' } as const

@@ -1,7 +1,7 @@
 /** The rules that hold at each moment of the simulation and after it. Each function returns descriptions of what breaks them. */
 import type { Database } from '../../db/connection.ts'
-import { usageEndedSecondsAgo } from '../../domain/relay-health.ts'
-import { isLegalTransition, type RelayReason, type RelayState } from '../../domain/relay-session.ts'
+import { usageEndedSecondsAgo } from '../../domain/relay/health.ts'
+import { isLegalTransition, type RelayReason, type RelayState } from '../../domain/relay/session.ts'
 import type { SimulatedProvider } from './fleet-provider.ts'
 
 /** Rules of the rows that hold in every snapshot. */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { recordCommand } from '../../db/relay-commands.ts'
-import { maskEmail } from '../../domain/masked-email.ts'
+import { maskEmail } from '../../domain/identity/masked-email.ts'
 import * as messages from '../../workflows/messages.ts'
 import { ConnectionAttribute } from '../../workflows/search-attributes.ts'
 import { streamTokenOf } from '../support/api.ts'

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { bindInstance } from '../../db/instances.ts'
 import { recordReports } from '../../db/relay-health.ts'
-import { readIngest } from '../../domain/ingest.ts'
+import { readIngest } from '../../domain/relay/ingest.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { command, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { fakeInstanceId } from '../support/fake-relay-provider.ts'

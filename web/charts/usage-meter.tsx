@@ -1,5 +1,5 @@
 /** Used relay time against what is included, with marks where the account's owner is notified. */
-import { usageNoticePercents } from '../../domain/usage-cycle.ts'
+import { usageNoticePercents } from '../../domain/billing/usage-cycle.ts'
 import { formatHours } from '../time-text.tsx'
 
 interface UsageMeterProps {

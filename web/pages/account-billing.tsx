@@ -1,5 +1,5 @@
 /** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
-import { addonsMax, relayLimit } from '../../domain/plans.ts'
+import { addonsMax, relayLimit } from '../../domain/billing/plans.ts'
 import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { type ApiResult, unchecked } from '../api-client.ts'
 import type { Billing } from '../api-replies.ts'

@@ -1,5 +1,5 @@
 /** Why a relay session ended, and its transitions, in sentences. */
-import { describeRelayEnd } from '../../domain/relay-end-texts.ts'
+import { describeRelayEnd } from '../../domain/relay/end-texts.ts'
 import type { EndedSession, SessionTransition } from '../api-replies.ts'
 
 type End = Pick<EndedSession, 'state' | 'reason' | 'detail' | 'initiator' | 'cause'>

@@ -1,6 +1,6 @@
 /** Questions and answers on the landing page. */
 import type { VNode } from 'preact'
-import { addonsMax } from '../../domain/plans.ts'
+import { addonsMax } from '../../domain/billing/plans.ts'
 import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { describeLimit, formatRelayTime, planRelays } from '../plan-terms.ts'
 import { formatPrice } from '../prices.ts'

@@ -1,6 +1,6 @@
 /** The plans with what they include and what they cost, side by side. */
 import type { ComponentChildren } from 'preact'
-import { addonsMax } from '../../domain/plans.ts'
+import { addonsMax } from '../../domain/billing/plans.ts'
 import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
 import { Icon } from '../icons.tsx'
 import { describeLimit, formatRelays, formatRelayTime, planRelays, relaysMax } from '../plan-terms.ts'

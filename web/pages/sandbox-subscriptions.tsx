@@ -1,5 +1,5 @@
 /** One subscription of the sandbox, with a button for each event that it can simulate. */
-import { addonsMax } from '../../domain/plans.ts'
+import { addonsMax } from '../../domain/billing/plans.ts'
 import type { SandboxSubscription as ApiSubscription } from '../api-replies.ts'
 import { Day } from '../time-text.tsx'
 import { formatAddons } from './account-billing.tsx'

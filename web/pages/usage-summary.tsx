@@ -1,5 +1,5 @@
 /** The relay time of the cycle in a few numbers, and what it will be at its end. */
-import { usageNoticePercents } from '../../domain/usage-cycle.ts'
+import { usageNoticePercents } from '../../domain/billing/usage-cycle.ts'
 import type { UsageByDay } from '../api-replies.ts'
 import { UsageMeter } from '../charts/usage-meter.tsx'
 import { formatHours, UtcDay } from '../time-text.tsx'

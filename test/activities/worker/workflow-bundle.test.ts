@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../support/folders.ts'
 
 const project = new URL('../../../', import.meta.url)
 
-test.each(['domain/plans.ts', 'workflows/relay-session.ts'])(
+test.each(['domain/billing/plans.ts', 'workflows/relay-session.ts'])(
   'a change of %s changes the fingerprint of the workflow bundle',
   async (file) => {
     const folder = await temporaryFolder()

@@ -6,7 +6,7 @@ import { refusals } from '../../../api/http/refusals.ts'
 import { type OpenapiDocument, openapiDocument } from '../../../api/openapi/document.ts'
 import { unversionedOperations } from '../../../api/openapi/unversioned.ts'
 import { routes } from '../../../api/routes.ts'
-import { notificationKinds } from '../../../domain/notifications.ts'
+import { notificationKinds } from '../../../domain/notifications/kinds.ts'
 
 const committed = await readFile(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')
 const document = JSON.parse(committed) as OpenapiDocument & { components: { securitySchemes: object } }

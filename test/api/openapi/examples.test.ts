@@ -7,7 +7,7 @@ import { operationTexts } from '../../../api/openapi/texts.ts'
 import { unversionedOperations } from '../../../api/openapi/unversioned.ts'
 import { webhookBody } from '../../../api/openapi/webhooks.ts'
 import { routes } from '../../../api/routes.ts'
-import type { Notification } from '../../../domain/notifications.ts'
+import type { Notification } from '../../../domain/notifications/kinds.ts'
 
 const document = openapiDocument(routes, 'http://localhost:8080')
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { maskEmail } from '../../../domain/masked-email.ts'
+import { maskEmail } from '../../../domain/identity/masked-email.ts'
 import { type Answer, type GivenUser, statusAndCode } from '../../support/api.ts'
 import {
   billingEvent,

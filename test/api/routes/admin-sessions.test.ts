@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/relay-session-view.ts'
-import { maskEmail } from '../../../domain/masked-email.ts'
+import { maskEmail } from '../../../domain/identity/masked-email.ts'
 import { type ErrorBody, statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'

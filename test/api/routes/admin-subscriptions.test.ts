@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { maskEmail } from '../../../domain/masked-email.ts'
+import { maskEmail } from '../../../domain/identity/masked-email.ts'
 import { startApi, statusAndCode } from '../../support/api.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
 import { readMetrics } from '../../support/metrics.ts'

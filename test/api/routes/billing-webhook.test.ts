@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { maskEmail } from '../../../domain/masked-email.ts'
+import { maskEmail } from '../../../domain/identity/masked-email.ts'
 import {
   type BillingEventBody,
   billingEvent,

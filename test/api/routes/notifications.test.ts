@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createEndpointStore } from '../../../db/notification-endpoints.ts'
 import { openMessage } from '../../../db/outbox.ts'
 import { createUnsubscribeToken } from '../../../db/unsubscribe-tokens.ts'
-import { notificationKinds } from '../../../domain/notifications.ts'
+import { notificationKinds } from '../../../domain/notifications/kinds.ts'
 import { createSealing } from '../../../platform/sealing.ts'
 import { type GivenUser, startApi, statusAndCode } from '../../support/api.ts'
 

@@ -1,6 +1,6 @@
 /** Why a relay could not be created, in every reply that contains its session. */
 import { beforeAll, expect, test } from 'vitest'
-import { provisioningDetails } from '../../../domain/relay-session.ts'
+import { provisioningDetails } from '../../../domain/relay/session.ts'
 import { writeProvisionFailed } from '../../support/relay-rows.ts'
 import { operator, startService, type TestService } from '../../support/relays.ts'
 

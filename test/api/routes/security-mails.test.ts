@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openMessage } from '../../../db/outbox.ts'
-import { notificationKinds } from '../../../domain/notifications.ts'
+import { notificationKinds } from '../../../domain/notifications/kinds.ts'
 import type { GivenUser } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { beginMerge } from '../../support/merges.ts'

@@ -1,6 +1,6 @@
 /** Typical event sequences of the vendors lead to the expected entitlement, in any order of arrival. */
 import { describe, expect, test } from 'vitest'
-import { type AccountEntitlement, entitlementAt } from '../../../domain/entitlement.ts'
+import { type AccountEntitlement, entitlementAt } from '../../../domain/billing/entitlement.ts'
 import { parseLemonSqueezyEvent } from '../../../providers/billing/lemonsqueezy-events.ts'
 import type { ParsedEvent, WebhookDelivery } from '../../../providers/billing/provider.ts'
 import { parseStripeEvent } from '../../../providers/billing/stripe-events.ts'

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { webhookBody } from '../../../api/openapi/webhooks.ts'
-import type { EndpointType, Notification } from '../../../domain/notifications.ts'
-import { RetryLaterError, UndeliverableError } from '../../../domain/outbox.ts'
+import type { EndpointType, Notification } from '../../../domain/notifications/kinds.ts'
+import { RetryLaterError, UndeliverableError } from '../../../domain/notifications/outbox.ts'
 import { toDiscordMessage } from '../../../providers/webhooks/discord-message.ts'
 import {
   createEndpointDelivery,

@@ -1,0 +1,46 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type AssignmentObservation, assignmentStatus } from '../../../domain/fleet/instance-assignment.ts'
+import { relayCommands, relayStates } from '../../../domain/relay/session.ts'
+
+const assigned: AssignmentObservation = {
+  ...{ instanceId: 'i-1', isRetired: false, sessionId: 's-1', state: 'provisioning', command: 'run' },
+  boundInstanceId: 'i-1',
+}
+
+describe('an instance', () => {
+  test.each<[string, Partial<AssignmentObservation>, string]>([
+    ['without a session', { sessionId: null, state: null, command: null, boundInstanceId: null }, 'unassigned'],
+    ['bound to its session', {}, 'assigned'],
+    ['whose session has no instance yet', { boundInstanceId: null }, 'assigned'],
+    ['whose session is active', { state: 'active' }, 'assigned'],
+    ['whose session is in its stop grace', { state: 'grace', command: 'stop' }, 'assigned'],
+    ['whose session is stopped', { state: 'stopped' }, 'unwanted'],
+    ['whose session is disconnected', { command: 'disconnect' }, 'unwanted'],
+    ['whose session was deleted', { state: null, command: null, boundInstanceId: null }, 'unwanted'],
+    ['whose session has another instance', { boundInstanceId: 'i-2' }, 'unwanted'],
+    ['that is retired', { isRetired: true }, 'unwanted'],
+    ['that is retired and has no session', { isRetired: true, sessionId: null }, 'unwanted'],
+  ])('%s', (_, observation, status) => {
+    expect(assignmentStatus({ ...assigned, ...observation })).toBe(status)
+  })
+
+  test('never gets a session that is stopped or has another instance', () => {
+    const observations = fc.record({
+      instanceId: fc.constantFrom('i-1', 'i-2'),
+      isRetired: fc.boolean(),
+      sessionId: fc.constantFrom('s-1', null),
+      state: fc.constantFrom(...relayStates, null),
+      command: fc.constantFrom(...relayCommands, null),
+      boundInstanceId: fc.constantFrom('i-1', 'i-2', null),
+    })
+    fc.assert(
+      fc.property(observations, (one) => {
+        if (assignmentStatus(one) !== 'assigned') return
+        expect(one).toMatchObject({ isRetired: false, sessionId: 's-1' })
+        expect(['provisioning', 'active', 'grace']).toContain(one.state)
+        expect([one.instanceId, null]).toContain(one.boundInstanceId)
+      }),
+    )
+  })
+})
