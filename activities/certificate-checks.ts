@@ -1,7 +1,7 @@
 /** Reads the certificates of the public addresses, as a client receives them. */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import type { CertificateCheck } from '../db/certificate-checks.ts'
+import type { CertificateCheck } from '../db/operations/certificate-checks.ts'
 
 const checkMillisMax = 10_000
 

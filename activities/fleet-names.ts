@@ -1,6 +1,6 @@
 /** Compares the names of the fleets that a cloud account shows with the one of this control plane. */
 import type { Sql } from '../db/connection.ts'
-import { findKnownInstances } from '../db/fleet-members.ts'
+import { findKnownInstances } from '../db/fleet/members.ts'
 import { describeFleetConflict, findFleetConflict } from '../domain/fleet/conflict.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'

@@ -8,7 +8,7 @@ import {
   type ReservedInstance,
   recordLaunch,
   type StoredInstance,
-} from '../db/instances.ts'
+} from '../db/fleet/instances.ts'
 import { warmReportSecondsMax } from '../domain/fleet/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { imageKey } from '../platform/config/regions.ts'

@@ -1,9 +1,9 @@
 /** Enqueues the notifications that are on for an account. */
 
-import { countRecentNotifications } from '../db/notification-deliveries.ts'
-import { findRecipients, type Notify } from '../db/notification-settings.ts'
-import { enqueueMessage } from '../db/outbox.ts'
-import { createUnsubscribeToken } from '../db/unsubscribe-tokens.ts'
+import { countRecentNotifications } from '../db/notifications/deliveries.ts'
+import { enqueueMessage } from '../db/notifications/outbox.ts'
+import { findRecipients, type Notify } from '../db/notifications/settings.ts'
+import { createUnsubscribeToken } from '../db/notifications/unsubscribe-tokens.ts'
 import {
   type AccountNotification,
   isUnlimited,

@@ -1,8 +1,8 @@
 /** Compares the instances that a provider lists with the rows, and destroys those without an owner. */
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
-import { markInstanceGone } from '../db/instances.ts'
-import { recordObservations } from '../db/orphans.ts'
+import { markInstanceGone } from '../db/fleet/instances.ts'
+import { recordObservations } from '../db/fleet/orphans.ts'
 import { planSweep } from '../domain/fleet/orphan-sweep.ts'
 import type { Logger } from '../platform/log.ts'
 import { withTimeout } from '../platform/timeout.ts'

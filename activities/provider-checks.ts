@@ -1,6 +1,6 @@
 /** Checks whether the credentials and the settings of each region's provider work. */
 import type { Sql } from '../db/connection.ts'
-import { recordProviderCheck } from '../db/provider-checks.ts'
+import { recordProviderCheck } from '../db/operations/provider-checks.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
 import { withTimeout } from '../platform/timeout.ts'

@@ -1,6 +1,6 @@
 /** The relay provider of each region, and metrics of its calls. */
 import type { Sql } from '../db/connection.ts'
-import { storeRelayProgram } from '../db/relay-programs.ts'
+import { storeRelayProgram } from '../db/fleet/relay-programs.ts'
 import { findHostProblem } from '../platform/bindable-host.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { RegionConfig } from '../platform/config/regions.ts'

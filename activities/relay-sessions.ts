@@ -7,12 +7,16 @@ import {
   markInstancesGone,
   type ReserveOutcome,
   reserveInstance,
-} from '../db/instances.ts'
-import { hasReported } from '../db/relay-health.ts'
-import { findRelaySession } from '../db/relay-sessions.ts'
-import { type StoredSessionState, type TransitionsOutcome, writeTransitions } from '../db/relay-transitions.ts'
+} from '../db/fleet/instances.ts'
+import { getStoredStreamToken } from '../db/identity/users.ts'
+import { hasReported } from '../db/relay/health.ts'
+import { findRelaySession } from '../db/relay/sessions.ts'
 import { openStreamToken } from '../db/sealed-tokens.ts'
-import { getStoredStreamToken } from '../db/users.ts'
+import {
+  type StoredSessionState,
+  type TransitionsOutcome,
+  writeTransitions,
+} from '../db/transactions/write-transitions.ts'
 import type { Config } from '../platform/config/config.ts'
 import { createInstanceId } from '../platform/instance-secrets.ts'
 import type { Sealing } from '../platform/sealing.ts'

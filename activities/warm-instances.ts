@@ -1,13 +1,13 @@
 /** The activities of the workflow that keeps a region's warm instances. */
 import type { Database } from '../db/connection.ts'
-import { findInstance, recordAttempt } from '../db/instances.ts'
+import { findInstance, recordAttempt } from '../db/fleet/instances.ts'
 import {
   markWarmInstanceGone,
   planWarm,
   retireUnboundInstance,
   type WarmRegion,
   type WarmWork,
-} from '../db/warm-instances.ts'
+} from '../db/fleet/warm-instances.ts'
 import type { Config } from '../platform/config/config.ts'
 import { createInstanceId } from '../platform/instance-secrets.ts'
 import {

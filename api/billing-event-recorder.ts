@@ -1,5 +1,5 @@
 /** Stores the events of webhooks. Providers repeat a webhook until it is answered, and may send many repetitions at once. */
-import { type ReceivedBillingEvent, type RecordedEvent, recordEvent } from '../db/billing-events.ts'
+import { type ReceivedBillingEvent, type RecordedEvent, recordEvent } from '../db/billing/events.ts'
 import type { Database } from '../db/connection.ts'
 
 /** Returns undefined for a repetition. Rejects when the event could not be stored, also for its repetitions. */

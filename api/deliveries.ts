@@ -2,7 +2,7 @@
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
-import { type DeliveredCommand, markCommandsDelivered } from '../db/relay-commands.ts'
+import { type DeliveredCommand, markCommandsDelivered } from '../db/relay/commands.ts'
 import { batch } from '../platform/batch.ts'
 import type { Logger } from '../platform/log.ts'
 import type { RelaySessionAddress, RelaySessionWorkflows } from '../workflows/relay-session-client.ts'

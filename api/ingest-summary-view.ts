@@ -1,6 +1,6 @@
 /** The last ingest summary of a relay and the totals of its session, for operators. */
 import { z } from 'zod'
-import type { IngestSummaryRow } from '../db/relay-health.ts'
+import type { IngestSummaryRow } from '../db/relay/health.ts'
 import { ingestEngines } from '../domain/relay/ingest.ts'
 import { timestamp } from './http/schemas.ts'
 import { presentStreamTotals, StreamTotals } from './stream-totals-view.ts'

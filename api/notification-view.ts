@@ -1,8 +1,8 @@
 /** Notification settings, the endpoint and the last deliveries as their owner sees them. */
 import { z } from 'zod'
-import type { DeliveryRow } from '../db/notification-deliveries.ts'
-import { openEndpoint, type StoredEndpoint } from '../db/notification-endpoints.ts'
-import type { listNotificationSettings } from '../db/notification-settings.ts'
+import type { DeliveryRow } from '../db/notifications/deliveries.ts'
+import { openEndpoint, type StoredEndpoint } from '../db/notifications/endpoints.ts'
+import type { listNotificationSettings } from '../db/notifications/settings.ts'
 import {
   endpointDisabledReasons,
   endpointTypes,

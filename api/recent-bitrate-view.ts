@@ -1,6 +1,6 @@
 /** The bitrate of the last ten minutes in the replies to a session's owner and to operators. */
 import { z } from 'zod'
-import type { RecentBitrateRow } from '../db/relay-history.ts'
+import type { RecentBitrateRow } from '../db/relay/history.ts'
 import { listRecentBitrates } from '../domain/relay/ingest.ts'
 import { timestamp } from './http/schemas.ts'
 

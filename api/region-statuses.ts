@@ -1,6 +1,6 @@
 /** How full the regions are, for everyone. */
 import type { Sql } from '../db/connection.ts'
-import { listRegionRows } from '../db/regions.ts'
+import { listRegionRows } from '../db/fleet/regions.ts'
 import { type CapacityStatus, capacityStatusOf } from '../domain/fleet/regions.ts'
 import type { RegionConfig } from '../platform/config/regions.ts'
 import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'

@@ -1,6 +1,6 @@
 /** The relay session of the HTTP contract. Every reply that contains a session is built here, so that no row leaks. */
 import { z } from 'zod'
-import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../db/relay-sessions.ts'
+import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../db/relay/sessions.ts'
 import { openSessionToken } from '../db/sealed-tokens.ts'
 import { shownIngest } from '../domain/relay/ingest.ts'
 import { isEndingSoon, longestSeconds, provisioningDetails, relayStates } from '../domain/relay/session.ts'

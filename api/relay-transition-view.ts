@@ -1,6 +1,6 @@
 /** A transition in the replies to a session's owner and to operators. */
 import { z } from 'zod'
-import type { TransitionRow } from '../db/relay-sessions.ts'
+import type { TransitionRow } from '../db/relay/sessions.ts'
 import { relayStates } from '../domain/relay/session.ts'
 import { timestamp } from './http/schemas.ts'
 

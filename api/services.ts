@@ -2,7 +2,7 @@
 
 import type { Client } from '@temporalio/client'
 import type { Database } from '../db/connection.ts'
-import type { HealthReport, ReportedSession } from '../db/relay-health.ts'
+import type { HealthReport, ReportedSession } from '../db/relay/health.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Sealing } from '../platform/sealing.ts'

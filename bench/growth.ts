@@ -4,7 +4,7 @@
  */
 import { Command, InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
-import { type RelaySessionRow, relaySessionColumns } from '../db/relay-sessions.ts'
+import { type RelaySessionRow, relaySessionColumns } from '../db/relay/sessions.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { jsonOption } from './arguments.ts'
 import { insertAccounts, insertActiveSessions, insertUsers } from './data.ts'

@@ -1,8 +1,8 @@
 /** The history events of a relay session workflow: per steady health report, and for a short and an eventful session. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { recordCommand } from '../db/relay-commands.ts'
-import { recordReports } from '../db/relay-health.ts'
-import { findRelaySession } from '../db/relay-sessions.ts'
+import { recordCommand } from '../db/relay/commands.ts'
+import { recordReports } from '../db/relay/health.ts'
+import { findRelaySession } from '../db/relay/sessions.ts'
 import { readIngest } from '../domain/relay/ingest.ts'
 import { fakeInstanceId } from '../test/support/fake-relay-provider.ts'
 import * as messages from '../workflows/messages.ts'

@@ -1,7 +1,7 @@
 /** The memory of a worker with many live sessions. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import { type RelaySessionRow, relaySessionColumns } from '../db/relay-sessions.ts'
+import { type RelaySessionRow, relaySessionColumns } from '../db/relay/sessions.ts'
 import { fakeInstanceId } from '../test/support/fake-relay-provider.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { BenchData } from './data.ts'

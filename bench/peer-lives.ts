@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findRelaySession } from '../db/relay-sessions.ts'
+import { findRelaySession } from '../db/relay/sessions.ts'
 import { runCallers } from './callers.ts'
 import type { BenchUser } from './data.ts'
 import { call } from './load.ts'

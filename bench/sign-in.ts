@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import bcrypt from 'bcrypt'
 import type { Database } from '../db/connection.ts'
-import { insertUser } from '../db/users.ts'
+import { insertUser } from '../db/identity/users.ts'
 import { createSealing, type Sealing } from '../platform/sealing.ts'
 import { figures } from './figures.ts'
 import { formatNumber, median, spreadOf } from './pairs.ts'

@@ -2,7 +2,7 @@
 import pLimit from 'p-limit'
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database } from '../../db/connection.ts'
-import { findKnownInstances } from '../../db/fleet-members.ts'
+import { findKnownInstances } from '../../db/fleet/members.ts'
 import { withTimeout } from '../../platform/timeout.ts'
 import type { FleetMember, SharedAccount } from '../../providers/relay/provider.ts'
 import type { RelayProviders } from '../relay-providers.ts'

@@ -1,6 +1,10 @@
 /** `npm run fleet -- reconcile`: compares the instances of all regions with the rows, and sweeps them. */
 import type { Database } from '../../db/connection.ts'
-import { compareInstances, countInstancesElsewhere, type InstanceDifference } from '../../db/instance-comparison.ts'
+import {
+  compareInstances,
+  countInstancesElsewhere,
+  type InstanceDifference,
+} from '../../db/fleet/instance-comparison.ts'
 import { planSweep } from '../../domain/fleet/orphan-sweep.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'

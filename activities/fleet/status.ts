@@ -1,9 +1,9 @@
 /** `npm run fleet -- status`: the regions as Postgres has them, without a call to a provider. */
 import type { Database } from '../../db/connection.ts'
-import { countInstancesElsewhere } from '../../db/instance-comparison.ts'
-import { countOrphans } from '../../db/orphans.ts'
-import { listProviderChecks, type ProviderCheck } from '../../db/provider-checks.ts'
-import { listRegionRows } from '../../db/regions.ts'
+import { countInstancesElsewhere } from '../../db/fleet/instance-comparison.ts'
+import { countOrphans } from '../../db/fleet/orphans.ts'
+import { listRegionRows } from '../../db/fleet/regions.ts'
+import { listProviderChecks, type ProviderCheck } from '../../db/operations/provider-checks.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { imageKey } from '../../platform/config/regions.ts'
 import { formatTable } from '../text-table.ts'

@@ -2,21 +2,22 @@
  * The jobs of deleted accounts. One carries out scheduled deletions: it cancels the subscriptions, and erases the accounts that are
  * due. The other cancels what is billed for an account that was erased before.
  */
+
+import { recordAuditEntry } from '../../db/audit.ts'
+import {
+  type BilledSubscription,
+  listDueCancellations,
+  markCancelled,
+  postponeCancellation,
+} from '../../db/billing/erased-account-subscriptions.ts'
+import type { Database } from '../../db/connection.ts'
 import {
   eraseAccount,
   listDueDeletions,
   listUncancelledSubscriptions,
   type ScheduledDeletion,
   scheduleDeletionAttempt,
-} from '../../db/account-deletion.ts'
-import { recordAuditEntry } from '../../db/audit.ts'
-import type { Database } from '../../db/connection.ts'
-import {
-  type BilledSubscription,
-  listDueCancellations,
-  markCancelled,
-  postponeCancellation,
-} from '../../db/erased-account-subscriptions.ts'
+} from '../../db/identity/account-deletion.ts'
 import type { BillingSource } from '../../domain/billing/event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Billing } from '../../providers/billing/billing.ts'

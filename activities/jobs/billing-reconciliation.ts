@@ -3,16 +3,16 @@
  * good; the list is complete.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { recordCustomers } from '../../db/billing-customers.ts'
-import { recordEvent } from '../../db/billing-events.ts'
-import type { Database } from '../../db/connection.ts'
-import { type ListedOfNobody, queueListedOfErasedAccounts } from '../../db/erased-account-subscriptions.ts'
+import { recordCustomers } from '../../db/billing/customers.ts'
+import { type ListedOfNobody, queueListedOfErasedAccounts } from '../../db/billing/erased-account-subscriptions.ts'
+import { recordEvent } from '../../db/billing/events.ts'
 import {
   findNewestEvent,
   findRecordedEvent,
   findSubscriptions,
   type StoredSubscription,
-} from '../../db/reconciliation.ts'
+} from '../../db/billing/reconciliation.ts'
+import type { Database } from '../../db/connection.ts'
 import type { BillingEvent } from '../../domain/billing/event.ts'
 import type { SubscriptionKind, SubscriptionStatus } from '../../domain/billing/plans.ts'
 import type { Logger } from '../../platform/log.ts'

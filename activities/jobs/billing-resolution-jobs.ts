@@ -1,6 +1,6 @@
 /** The job that asks the billing provider for what unresolved events leave out. */
 import pLimit from 'p-limit'
-import { createUnresolvedEvents, findDueEvents } from '../../db/billing-resolution.ts'
+import { createUnresolvedEvents, findDueEvents } from '../../db/billing/resolution.ts'
 import type { Database } from '../../db/connection.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider } from '../../providers/billing/provider.ts'

@@ -1,10 +1,11 @@
 /** The job that checks the certificates of the public addresses, since a proxy that does not renew them stays unnoticed. */
+
+import type { Sql } from '../../db/connection.ts'
 import {
   type CertificateEndpoint,
   deleteOtherCertificateChecks,
   recordCertificateCheck,
-} from '../../db/certificate-checks.ts'
-import type { Sql } from '../../db/connection.ts'
+} from '../../db/operations/certificate-checks.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import { checkCertificate } from '../certificate-checks.ts'

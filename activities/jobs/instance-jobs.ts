@@ -1,6 +1,6 @@
 /** The job that compares the providers' instances with relay sessions, and destroys those without an owner. */
 import type { Database } from '../../db/connection.ts'
-import { countInstancesElsewhere } from '../../db/instance-comparison.ts'
+import { countInstancesElsewhere } from '../../db/fleet/instance-comparison.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import { findFleetProblem } from '../fleet-names.ts'

@@ -3,7 +3,14 @@
  * worker at a time, by a lease in Postgres, where its results are recorded too.
  */
 import type { Database } from '../../db/connection.ts'
-import { finishJob, insertMissingJobs, leaseJob, leaseSeconds, recordJobInterval, renewLease } from '../../db/jobs.ts'
+import {
+  finishJob,
+  insertMissingJobs,
+  leaseJob,
+  leaseSeconds,
+  recordJobInterval,
+  renewLease,
+} from '../../db/operations/jobs.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
 

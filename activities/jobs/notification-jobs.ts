@@ -1,9 +1,9 @@
 /** The jobs that notify of what comes at a known time, and the one that announces mails that are on without the owner's doing. */
 import type { Database, Sql } from '../../db/connection.ts'
-import type { Notify } from '../../db/notification-settings.ts'
-import { enqueueMessage } from '../../db/outbox.ts'
-import { claimEndingPlans, claimUntoldAccounts } from '../../db/plan-notices.ts'
-import { claimEndingSessions } from '../../db/relay-notices.ts'
+import { enqueueMessage } from '../../db/notifications/outbox.ts'
+import { claimEndingPlans, claimUntoldAccounts } from '../../db/notifications/plan-notices.ts'
+import { claimEndingSessions } from '../../db/notifications/relay-notices.ts'
+import type { Notify } from '../../db/notifications/settings.ts'
 import { planEndingHours } from '../../domain/notifications/kinds.ts'
 import { endingSoonSeconds, longestSeconds } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'

@@ -6,7 +6,7 @@ import {
   openMessage,
   recordMessageFailure,
   recordMessageSent,
-} from '../../db/outbox.ts'
+} from '../../db/notifications/outbox.ts'
 import {
   type Deliver,
   type MessageChannel,

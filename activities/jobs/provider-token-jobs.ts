@@ -14,7 +14,7 @@ import {
   lockDueChat,
   type RenewedTokens,
   replaceTokens,
-} from '../../db/provider-tokens.ts'
+} from '../../db/identity/provider-tokens.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import {

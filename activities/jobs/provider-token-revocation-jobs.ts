@@ -7,7 +7,7 @@ import {
   listDueRevocations,
   postponeRevocation,
   type Revocation,
-} from '../../db/provider-token-revocations.ts'
+} from '../../db/identity/provider-token-revocations.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { OAuthProvider, OAuthProviderName } from '../../providers/oauth/provider.ts'

@@ -1,7 +1,7 @@
 /** `npm run reconcile`: reconciles once and prints the differences. The exit code is 2 if some wait for the next run. */
 import { parseArgs } from 'node:util'
+import { createBillingDeps } from '../../db/billing/subscriptions.ts'
 import { connectPostgres } from '../../db/connection.ts'
-import { createBillingDeps } from '../../db/subscriptions.ts'
 import { readConfig } from '../../platform/config/config.ts'
 import { createLog } from '../../platform/log.ts'
 import { createBilling } from '../../providers/billing/billing.ts'

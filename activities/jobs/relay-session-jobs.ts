@@ -1,15 +1,15 @@
 /** Jobs of relay sessions: deliver commands that did not arrive, and signal relays that fell silent. */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
-import { type BoundSession, findMissingInstances } from '../../db/orphans.ts'
-import { listUndeliveredCommands, markCommandDelivered, postponeDelivery } from '../../db/relay-commands.ts'
+import { type BoundSession, findMissingInstances } from '../../db/fleet/orphans.ts'
+import { listUndeliveredCommands, markCommandDelivered, postponeDelivery } from '../../db/relay/commands.ts'
 import {
   listIdleSessions,
   listMissedReports,
   listQuietSessions,
   listUnreportedInstances,
-} from '../../db/relay-health.ts'
-import { claimSignals } from '../../db/relay-signals.ts'
+} from '../../db/relay/health.ts'
+import { claimSignals } from '../../db/relay/signals.ts'
 import { assignedReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
 import { isOverdue, isRegionalOutage, isUnheard, silenceByRegion } from '../../domain/relay/health.ts'
 import { idleSecondsMin } from '../../domain/relay/session.ts'

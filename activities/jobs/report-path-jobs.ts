@@ -1,6 +1,6 @@
 /** The job that finds out whether relays can report: without the proxy, its name or its certificate, none can. */
 import type { Database } from '../../db/connection.ts'
-import { recordProbe } from '../../db/report-paths.ts'
+import { recordProbe } from '../../db/fleet/report-paths.ts'
 import { absenceSeconds } from '../../domain/relay/health.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'

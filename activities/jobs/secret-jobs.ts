@@ -3,9 +3,9 @@
  * successful run nothing depends on another key, which may be removed from the configuration.
  */
 import type { Database } from '../../db/connection.ts'
-import { resealEndpointField } from '../../db/notification-endpoints.ts'
-import { resealMessage } from '../../db/outbox.ts'
-import type { Revocation } from '../../db/provider-token-revocations.ts'
+import type { Revocation } from '../../db/identity/provider-token-revocations.ts'
+import { resealEndpointField } from '../../db/notifications/endpoints.ts'
+import { resealMessage } from '../../db/notifications/outbox.ts'
 import {
   listStaleEndpoints,
   listStaleMessages,
@@ -24,7 +24,7 @@ import {
   type StaleMessage,
   type StaleProviderTokens,
   type StaleStreamToken,
-} from '../../db/resealing.ts'
+} from '../../db/operations/resealing.ts'
 import {
   openSessionToken,
   openStreamToken,

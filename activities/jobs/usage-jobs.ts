@@ -1,9 +1,9 @@
 /** The job that records when an account has used 80, 95 and 100 percent of the relay time of its cycle. */
 import { recordAuditEntry } from '../../db/audit.ts'
+import { findEntitlementsWithUsage } from '../../db/billing/entitlements.ts'
+import { listAccountsInUse, recordUsageNotices, type UsageNotice } from '../../db/billing/usage-notices.ts'
 import type { Database } from '../../db/connection.ts'
-import { findEntitlementsWithUsage } from '../../db/entitlements.ts'
-import type { Notify } from '../../db/notification-settings.ts'
-import { listAccountsInUse, recordUsageNotices, type UsageNotice } from '../../db/usage-notices.ts'
+import type { Notify } from '../../db/notifications/settings.ts'
 import { dueUsageNotices } from '../../domain/billing/usage-cycle.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'

@@ -1,6 +1,6 @@
 /** The job that wakes the workflow of a region whose warm instances need work. */
 import type { Database } from '../../db/connection.ts'
-import { isWarmWorkDue, listRegionsWithUnbound } from '../../db/warm-instances.ts'
+import { isWarmWorkDue, listRegionsWithUnbound } from '../../db/fleet/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'

@@ -3,10 +3,10 @@
  * ways: terminated, failed, deleted, or missing from a store that was restored from a backup. Postgres decides what should run.
  */
 import pLimit from 'p-limit'
+import { listAccountsWithDeadline } from '../../db/billing/subscriptions.ts'
 import type { Database } from '../../db/connection.ts'
-import { findLiveSessions } from '../../db/relay-sessions.ts'
-import { claimSignals, listStartedSessions, sessionsWithoutRecentTransition } from '../../db/relay-signals.ts'
-import { listAccountsWithDeadline } from '../../db/subscriptions.ts'
+import { findLiveSessions } from '../../db/relay/sessions.ts'
+import { claimSignals, listStartedSessions, sessionsWithoutRecentTransition } from '../../db/relay/signals.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
 import { endFailingWorkflows, type FailingWorkflowDeps } from '../failing-workflows.ts'

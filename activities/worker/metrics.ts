@@ -1,6 +1,6 @@
 /** Metrics of a worker. Its heartbeat stores them in Postgres, and the API's `/metrics` shows the sum over all workers. */
 import { AggregatorRegistry, Counter, Histogram, type Registry } from 'prom-client'
-import type { TransitionsRequest } from '../../db/relay-transitions.ts'
+import type { TransitionsRequest } from '../../db/transactions/write-transitions.ts'
 import type { RelayState } from '../../domain/relay/session.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import { type ProviderFailure, providerFailures } from '../../providers/relay/provider.ts'

@@ -1,5 +1,10 @@
 /** Admission of requests: authenticates the caller, counts the request in its rate limit window, and reads what the route needs. */
-import { type Admission, type AdmissionRequest, admitUsers, admitUsersWithRelays } from '../../db/user-admissions.ts'
+import {
+  type Admission,
+  type AdmissionRequest,
+  admitUsers,
+  admitUsersWithRelays,
+} from '../../db/transactions/admit-users.ts'
 import { batch } from '../../platform/batch.ts'
 import { admitUsersWithSummary } from '../identity/account-summaries.ts'
 import type { Services } from '../services.ts'

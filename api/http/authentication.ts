@@ -1,6 +1,6 @@
 /** Authentication of callers: verifies the credentials that a route requires. */
-import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
-import { findSessionByToken } from '../../db/relay-sessions.ts'
+import { areAuthSessionsAlive } from '../../db/identity/auth-sessions.ts'
+import { findSessionByToken } from '../../db/relay/sessions.ts'
 import { sessionTokenHashes } from '../../db/sealed-tokens.ts'
 import { batch } from '../../platform/batch.ts'
 import { createRelaySecretVerifier } from '../../platform/instance-secrets.ts'

@@ -1,8 +1,8 @@
 /** Billing metrics: events that this process received, and accounts by plan, read from Postgres. */
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { countAccountsByPlan, countUnusedBilling } from '../../db/account-figures.ts'
+import { countAccountsByPlan, countUnusedBilling } from '../../db/billing/account-figures.ts'
+import { countBilledOfErasedAccounts } from '../../db/billing/erased-account-subscriptions.ts'
 import type { Sql } from '../../db/connection.ts'
-import { countBilledOfErasedAccounts } from '../../db/erased-account-subscriptions.ts'
 import type { BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing/event.ts'
 
 interface CountedEvent {

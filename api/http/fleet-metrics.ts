@@ -1,11 +1,11 @@
 /** Metrics of regions and their instances, read from Postgres. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
-import { countInstances } from '../../db/instance-list.ts'
-import { countOrphans } from '../../db/orphans.ts'
-import { listProviderChecks } from '../../db/provider-checks.ts'
-import { listDrainedRegions } from '../../db/regions.ts'
-import { countUnbound } from '../../db/warm-instances.ts'
+import { countInstances } from '../../db/fleet/instance-list.ts'
+import { countOrphans } from '../../db/fleet/orphans.ts'
+import { listDrainedRegions } from '../../db/fleet/regions.ts'
+import { countUnbound } from '../../db/fleet/warm-instances.ts'
+import { listProviderChecks } from '../../db/operations/provider-checks.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 
 /** Reads the figures. @returns a function that adds them to a registry. */

@@ -3,11 +3,11 @@
  * same on every API replica: aggregate replicas with `max by`, not `sum by`.
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
-import { readInboxFigures } from '../../db/billing-events.ts'
-import { countEndedWorkflows } from '../../db/ended-workflows.ts'
-import { type JobRow, listJobs } from '../../db/jobs.ts'
-import { countOverdueAccounts } from '../../db/subscriptions.ts'
-import { workerMetrics } from '../../db/workers.ts'
+import { readInboxFigures } from '../../db/billing/events.ts'
+import { countOverdueAccounts } from '../../db/billing/subscriptions.ts'
+import { countEndedWorkflows } from '../../db/operations/ended-workflows.ts'
+import { type JobRow, listJobs } from '../../db/operations/jobs.ts'
+import { workerMetrics } from '../../db/operations/workers.ts'
 import type { Services } from '../services.ts'
 import { readAccountGauges } from './billing-metrics.ts'
 import { readFleetGauges } from './fleet-metrics.ts'

@@ -1,7 +1,7 @@
 /** Metrics of the messages to users, read from Postgres. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
-import { readOutboxFigures } from '../../db/outbox.ts'
+import { readOutboxFigures } from '../../db/notifications/outbox.ts'
 import { messageChannels } from '../../domain/notifications/outbox.ts'
 
 /** Reads the figures. @returns a function that adds them to a registry. */

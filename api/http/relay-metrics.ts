@@ -1,8 +1,8 @@
 /** Metrics of live relay sessions and of what they receive, read from Postgres. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
-import { countUndeliveredCommands } from '../../db/relay-commands.ts'
-import { readLiveFigures } from '../../db/relay-figures.ts'
+import { countUndeliveredCommands } from '../../db/relay/commands.ts'
+import { readLiveFigures } from '../../db/relay/figures.ts'
 import { countQuiet } from '../../domain/relay/health.ts'
 import { relayStates } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'

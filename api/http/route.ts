@@ -1,7 +1,7 @@
 /** Route declarations: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { z } from 'zod'
-import type { LiveRelays } from '../../db/relay-sessions.ts'
+import type { LiveRelays } from '../../db/relay/sessions.ts'
 import type { RateLimitName } from '../../platform/config/values.ts'
 import type { RelayCaller } from '../../platform/instance-secrets.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'

@@ -1,9 +1,9 @@
 /** Metrics of Postgres, of the processes of the service, and of the certificates of its public addresses. */
 import { Gauge, type Registry } from 'prom-client'
-import { listCertificateChecks } from '../../db/certificate-checks.ts'
 import type { Sql } from '../../db/connection.ts'
-import { readServerFigures } from '../../db/server-figures.ts'
-import { countAliveWorkers, greatestSkews } from '../../db/workers.ts'
+import { listCertificateChecks } from '../../db/operations/certificate-checks.ts'
+import { readServerFigures } from '../../db/operations/server-figures.ts'
+import { countAliveWorkers, greatestSkews } from '../../db/operations/workers.ts'
 
 /** Reads the figures. @returns a function that adds them to a registry. */
 export async function readServerGauges(sql: Sql): Promise<(registry: Registry) => void> {

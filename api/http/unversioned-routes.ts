@@ -1,9 +1,9 @@
 /** Routes outside `/api/v1`: health checks, metrics, documentation, and the program of relays. */
 import { Router } from '@koa/router'
 import type { Registry } from 'prom-client'
-import { countUndeliveredCommands } from '../../db/relay-commands.ts'
-import { listRelayPrograms } from '../../db/relay-programs.ts'
-import { countAliveWorkers } from '../../db/workers.ts'
+import { listRelayPrograms } from '../../db/fleet/relay-programs.ts'
+import { countAliveWorkers } from '../../db/operations/workers.ts'
+import { countUndeliveredCommands } from '../../db/relay/commands.ts'
 import { memoizeWithTtl } from '../../platform/memoize-with-ttl.ts'
 import { relayBundle } from '../../platform/relay-bundle.ts'
 import { isTemporalReachable, oldestTaskSeconds } from '../../platform/temporal.ts'

@@ -1,10 +1,11 @@
 /** Deletion of an account by its owner, which can be taken back during a grace period. */
-import { scheduleDeletion, withdrawDeletion } from '../../db/account-deletion.ts'
+
 import { recordAuditEntry } from '../../db/audit.ts'
-import { revokeOtherAuthSessions } from '../../db/auth-sessions.ts'
-import { deleteMailTokens } from '../../db/mail-tokens.ts'
-import { disconnectAll } from '../../db/relay-commands.ts'
-import { lockUser } from '../../db/users.ts'
+import { scheduleDeletion, withdrawDeletion } from '../../db/identity/account-deletion.ts'
+import { revokeOtherAuthSessions } from '../../db/identity/auth-sessions.ts'
+import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
+import { lockUser } from '../../db/identity/users.ts'
+import { disconnectAll } from '../../db/relay/commands.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { requireAliveAuthSession } from './auth-sessions.ts'

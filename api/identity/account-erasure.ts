@@ -1,12 +1,13 @@
 /** Erasure of an account by an operator, for its owner. The job of the owner's own deletion carries it out. */
-import { makeDeletionDue } from '../../db/account-deletion.ts'
-import { revokeAllAccess } from '../../db/account-proof.ts'
+
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
-import { isErased } from '../../db/erased-accounts.ts'
-import { disconnectAll } from '../../db/relay-commands.ts'
-import type { RelaySessionRow } from '../../db/relay-sessions.ts'
-import { findCredentials, lockUser } from '../../db/users.ts'
+import { makeDeletionDue } from '../../db/identity/account-deletion.ts'
+import { isErased } from '../../db/identity/erased-accounts.ts'
+import { findCredentials, lockUser } from '../../db/identity/users.ts'
+import { disconnectAll } from '../../db/relay/commands.ts'
+import type { RelaySessionRow } from '../../db/relay/sessions.ts'
+import { revokeAllAccess } from '../../db/transactions/secure-account.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 

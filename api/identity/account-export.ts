@@ -1,7 +1,8 @@
 /** A person's copy of the data that is stored about them. */
-import { exportAccount } from '../../db/account-export.ts'
+
 import { recordAuditEntry } from '../../db/audit.ts'
-import { findCredentials } from '../../db/users.ts'
+import { exportAccount } from '../../db/identity/account-export.ts'
+import { findCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Reply } from '../http/route.ts'
 import type { Services } from '../services.ts'

@@ -1,9 +1,10 @@
 /** Account summaries: everything that `GET /auth/session` shows, for many requests in two statements. */
+
+import { type EntitlementWithUsage, findEntitlementsOf } from '../../db/billing/entitlements.ts'
 import type { Database } from '../../db/connection.ts'
-import { type EntitlementWithUsage, findEntitlementsOf } from '../../db/entitlements.ts'
-import type { ProfileRow } from '../../db/profiles.ts'
-import type { LiveRelays } from '../../db/relay-sessions.ts'
-import { type Admission, type AdmissionRequest, admitUsersWithAccount } from '../../db/user-admissions.ts'
+import type { ProfileRow } from '../../db/identity/profiles.ts'
+import type { LiveRelays } from '../../db/relay/sessions.ts'
+import { type Admission, type AdmissionRequest, admitUsersWithAccount } from '../../db/transactions/admit-users.ts'
 import type { Config } from '../../platform/config/config.ts'
 
 export interface AccountSummary extends EntitlementWithUsage {

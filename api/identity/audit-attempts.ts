@@ -1,8 +1,8 @@
-/** Audit entries of attempts by unauthenticated callers, counted per network: see `db/audit-attempts.ts`. */
+/** Audit entries of attempts by unauthenticated callers, counted per network: see `db/identity/audit-attempts.ts`. */
 import type { AuditEntry } from '../../db/audit.ts'
-import { type AuditAttempt, recordAuditAttempts } from '../../db/audit-attempts.ts'
 import type { Database } from '../../db/connection.ts'
-import { countSignInFailures } from '../../db/sign-in-failures.ts'
+import { type AuditAttempt, recordAuditAttempts } from '../../db/identity/audit-attempts.ts'
+import { countSignInFailures } from '../../db/identity/sign-in-failures.ts'
 import { batch } from '../../platform/batch.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 

@@ -1,5 +1,7 @@
 /** Opening, refreshing and revoking auth sessions, each with its audit entry. */
 import { recordAuditEntry } from '../../db/audit.ts'
+import type { Client } from '../../db/clients.ts'
+import type { Sql } from '../../db/connection.ts'
 import {
   type AuthSessionRevocationReason,
   insertAuthSession,
@@ -8,12 +10,10 @@ import {
   revokeAuthSession,
   revokeOtherAuthSessions,
   touchAuthSession,
-} from '../../db/auth-sessions.ts'
-import type { Client } from '../../db/clients.ts'
-import type { Sql } from '../../db/connection.ts'
-import type { SignInMethod } from '../../db/oauth-accounts.ts'
-import { exchangeRefreshToken, insertRefreshToken } from '../../db/refresh-tokens.ts'
-import { lockCredentials, lockUser } from '../../db/users.ts'
+} from '../../db/identity/auth-sessions.ts'
+import type { SignInMethod } from '../../db/identity/oauth-accounts.ts'
+import { exchangeRefreshToken, insertRefreshToken } from '../../db/identity/refresh-tokens.ts'
+import { lockCredentials, lockUser } from '../../db/identity/users.ts'
 import { invalidToken, Refusal } from '../http/refusals.ts'
 import type { User } from './access-tokens.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'

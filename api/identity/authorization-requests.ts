@@ -5,8 +5,8 @@ import {
   type AuthorizationRequest,
   consumeAuthorizationRequest,
   insertAuthorizationRequest,
-} from '../../db/authorization-requests.ts'
-import { findMergeRequest } from '../../db/merge-requests.ts'
+} from '../../db/identity/authorization-requests.ts'
+import { findMergeRequest } from '../../db/identity/merge-requests.ts'
 import {
   type OAuthAuthorizationRequest,
   type OAuthCallback,

@@ -1,8 +1,8 @@
 /** Change of an account's address: a link that is mailed to the new address confirms it. */
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
-import { deleteMailTokens } from '../../db/mail-tokens.ts'
-import { changeEmail, findCredentials, findVerifiedEmail, isEmailTakenError } from '../../db/users.ts'
+import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
+import { changeEmail, findCredentials, findVerifiedEmail, isEmailTakenError } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'

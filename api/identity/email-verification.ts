@@ -1,7 +1,7 @@
 /** Verification of an account's email address by a mailed link. */
 import { recordAuditEntry } from '../../db/audit.ts'
-import { isOfVerifiedEmail } from '../../db/mail-tokens.ts'
-import { lockUser, verifyOwnEmail } from '../../db/users.ts'
+import { isOfVerifiedEmail } from '../../db/identity/mail-tokens.ts'
+import { lockUser, verifyOwnEmail } from '../../db/identity/users.ts'
 import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
 import { hashSecretToken } from './secret-tokens.ts'

@@ -6,7 +6,7 @@
  * attackers elsewhere cannot lock the owner out. The counters use the email address that was entered, whether or not it has an
  * account, so that a refusal does not reveal which addresses have accounts.
  */
-import { findAttemptTarget, refundAttempt } from '../../db/login-failures.ts'
+import { findAttemptTarget, refundAttempt } from '../../db/identity/login-failures.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import type { Services } from '../services.ts'

@@ -7,8 +7,8 @@ import {
   insertMailToken,
   type MailPurpose,
   mailTokenSeconds,
-} from '../../db/mail-tokens.ts'
-import { lockUser } from '../../db/users.ts'
+} from '../../db/identity/mail-tokens.ts'
+import { lockUser } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'

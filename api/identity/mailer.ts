@@ -1,6 +1,6 @@
 /** Where the API leaves its mails: the log, or the outbox, from which the worker sends them. */
 import type { Sql } from '../../db/connection.ts'
-import { enqueueMessage } from '../../db/outbox.ts'
+import { enqueueMessage } from '../../db/notifications/outbox.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'

@@ -3,8 +3,8 @@
  * has proved to be the same person, with the password or through a linked identity, in the browser in which the merge started.
  */
 import { recordAuditEntry } from '../../db/audit.ts'
-import { recordAuditAttempts } from '../../db/audit-attempts.ts'
 import type { Sql } from '../../db/connection.ts'
+import { recordAuditAttempts } from '../../db/identity/audit-attempts.ts'
 import {
   confirmMergeRequest,
   countMergeAttempt,
@@ -15,7 +15,7 @@ import {
   mergeRequestSeconds,
   recordMergeProof,
   refundMergeAttempt,
-} from '../../db/merge-requests.ts'
+} from '../../db/identity/merge-requests.ts'
 import {
   findIdentityOwner,
   type Identity,
@@ -25,8 +25,8 @@ import {
   type Provider,
   recordVerifiedAddress,
   type SignInMethod,
-} from '../../db/oauth-accounts.ts'
-import { findCredentialsByEmail, hasVerifiedEmail, lockUser } from '../../db/users.ts'
+} from '../../db/identity/oauth-accounts.ts'
+import { findCredentialsByEmail, hasVerifiedEmail, lockUser } from '../../db/identity/users.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'

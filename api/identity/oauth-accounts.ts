@@ -3,10 +3,10 @@
  * provider's user id. An email address is used only if the provider has verified it, and it never gives access to an account
  * whose address someone else has proved to own.
  */
-import { secureAccount } from '../../db/account-proof.ts'
+
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
-import { clearMergeProofs } from '../../db/merge-requests.ts'
+import { clearMergeProofs } from '../../db/identity/merge-requests.ts'
 import {
   connectChat,
   deleteOAuthAccount,
@@ -17,9 +17,8 @@ import {
   lockIdentity,
   type Provider,
   recordVerifiedAddress,
-} from '../../db/oauth-accounts.ts'
-import { cancelRevocations } from '../../db/provider-token-revocations.ts'
-import type { RelaySessionRow } from '../../db/relay-sessions.ts'
+} from '../../db/identity/oauth-accounts.ts'
+import { cancelRevocations } from '../../db/identity/provider-token-revocations.ts'
 import {
   findCredentialsByEmail,
   insertUserFromProvider,
@@ -27,7 +26,9 @@ import {
   lockUserByEmail,
   removePassword,
   verifyOwnEmail,
-} from '../../db/users.ts'
+} from '../../db/identity/users.ts'
+import type { RelaySessionRow } from '../../db/relay/sessions.ts'
+import { secureAccount } from '../../db/transactions/secure-account.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import { hasChatScopes, tokenPlace } from '../../providers/oauth/tokens.ts'
 import { Refusal } from '../http/refusals.ts'

@@ -7,8 +7,8 @@
  * new networks only, and only while the attack lasts. {@link RateLimits.countGuess} describes the order of concurrent guesses.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { findOperatorNetwork, touchOperatorNetwork } from '../../db/operator-networks.ts'
-import { findOperatorSession, touchOperatorSession } from '../../db/operator-sessions.ts'
+import { findOperatorNetwork, touchOperatorNetwork } from '../../db/identity/operator-networks.ts'
+import { findOperatorSession, touchOperatorSession } from '../../db/identity/operator-sessions.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Credentials, OperatorCaller } from '../http/route.ts'

@@ -2,9 +2,10 @@
  * Proof that a signed-in person is the account's owner, and not someone with a stolen sign-in: the password, or for an account
  * without one a recent sign-in.
  */
-import { findSignInAge } from '../../db/auth-sessions.ts'
+
 import type { Sql } from '../../db/connection.ts'
-import { findCredentials, lockUser, type OwnCredentials } from '../../db/users.ts'
+import { findSignInAge } from '../../db/identity/auth-sessions.ts'
+import { findCredentials, lockUser, type OwnCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
-import { type Credentials, findCredentialsByEmail, insertUser } from '../../db/users.ts'
+import { type Credentials, findCredentialsByEmail, insertUser } from '../../db/identity/users.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'

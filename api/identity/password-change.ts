@@ -1,8 +1,8 @@
 /** Change of a password by its owner, who knows the present one. */
 import { recordAuditEntry } from '../../db/audit.ts'
-import { revokeOtherAuthSessions } from '../../db/auth-sessions.ts'
-import { deleteMailTokens } from '../../db/mail-tokens.ts'
-import { findCredentials, setPassword } from '../../db/users.ts'
+import { revokeOtherAuthSessions } from '../../db/identity/auth-sessions.ts'
+import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
+import { findCredentials, setPassword } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'

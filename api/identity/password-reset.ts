@@ -1,8 +1,13 @@
 /** Reset of a forgotten password by a mailed link, which revokes all other access to the account. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isOwnershipProved, type LinkedIdentity, listLinkedIdentities, secureAccount } from '../../db/account-proof.ts'
 import { recordAuditEntry } from '../../db/audit.ts'
-import { lockUserByEmail, setPassword } from '../../db/users.ts'
+import { lockUserByEmail, setPassword } from '../../db/identity/users.ts'
+import {
+  isOwnershipProved,
+  type LinkedIdentity,
+  listLinkedIdentities,
+  secureAccount,
+} from '../../db/transactions/secure-account.ts'
 import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
 import type { PasswordClient } from './passwords.ts'

@@ -17,8 +17,8 @@ import {
   lockLoginAttemptByPollToken,
   pollSecondsMin,
   recordPoll,
-} from '../../db/login-attempts.ts'
-import { lockCredentials } from '../../db/users.ts'
+} from '../../db/identity/login-attempts.ts'
+import { lockCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'

@@ -1,5 +1,5 @@
 /** Encryption of OAuth providers' tokens before they are stored. */
-import type { SealedTokens } from '../../db/oauth-accounts.ts'
+import type { SealedTokens } from '../../db/identity/oauth-accounts.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import type { TokenField } from '../../providers/oauth/tokens.ts'

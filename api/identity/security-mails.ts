@@ -3,8 +3,8 @@
  * only: the owner of another one may never have heard of the account.
  */
 import type { Sql } from '../../db/connection.ts'
-import { listSignInMethods, type SignInMethod } from '../../db/oauth-accounts.ts'
-import { findVerifiedEmail } from '../../db/users.ts'
+import { listSignInMethods, type SignInMethod } from '../../db/identity/oauth-accounts.ts'
+import { findVerifiedEmail } from '../../db/identity/users.ts'
 import type { DeletionMail, SecurityMail, SignInMethodMail } from '../../providers/mail/mail.ts'
 import type { Services } from '../services.ts'
 

@@ -10,7 +10,7 @@ import {
   readUnboundInstances,
   recordUnboundReports,
   type UnboundInstance,
-} from '../../db/unbound-instances.ts'
+} from '../../db/fleet/unbound-instances.ts'
 import { assignmentStatus } from '../../domain/fleet/instance-assignment.ts'
 import { batch } from '../../platform/batch.ts'
 import type { Logger } from '../../platform/log.ts'

@@ -5,8 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connection.ts'
-import { listenForSessionChanges } from '../../db/relay-notifications.ts'
-import { listWatchedSessions, type ShownSessionRow } from '../../db/relay-sessions.ts'
+import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
+import { listWatchedSessions, type ShownSessionRow } from '../../db/relay/sessions.ts'
 import type { Logger } from '../../platform/log.ts'
 import { startPeriodicTask } from '../../platform/periodic-task.ts'
 import { presentSession, type SessionLimits } from '../relay-session-view.ts'

@@ -1,8 +1,8 @@
 /** The WebSocket clients of `GET /relay/ws`: handshake, limits, and the end of clients that are slow, dead or signed out. */
 import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { areAuthSessionsAlive } from '../../db/auth-sessions.ts'
 import type { Database } from '../../db/connection.ts'
+import { areAuthSessionsAlive } from '../../db/identity/auth-sessions.ts'
 import { takeConnection } from '../../platform/http-upgrades.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'

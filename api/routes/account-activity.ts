@@ -1,6 +1,6 @@
 /** The activity of an account for its owner: audit entries, and the starts and ends of its relays. */
 import { z } from 'zod'
-import { type ActivityRow, listActivity, type RelayActivity } from '../../db/account-activity.ts'
+import { type ActivityRow, listActivity, type RelayActivity } from '../../db/identity/account-activity.ts'
 import { activityGroups } from '../../domain/identity/activity-groups.ts'
 import { ok, route } from '../http/route.ts'
 import { EntryView, presentToOwner } from './audit.ts'

@@ -1,6 +1,6 @@
 /** One billing event for operators, with its normalised form. */
 import { z } from 'zod'
-import { type BillingEventDetailRow, findEventDetail } from '../../db/billing-event-detail.ts'
+import { type BillingEventDetailRow, findEventDetail } from '../../db/billing/event-detail.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'

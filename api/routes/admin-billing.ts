@@ -1,9 +1,9 @@
 /** Operators' access to the billing inbox: list, dismiss and replay events. */
 import { z } from 'zod'
 import { recordAuditEntry } from '../../db/audit.ts'
-import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../../db/billing-events.ts'
-import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../db/billing-replays.ts'
-import { dismissEvent } from '../../db/dismissed-events.ts'
+import { dismissEvent } from '../../db/billing/dismissed-events.ts'
+import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../../db/billing/events.ts'
+import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../db/billing/replays.ts'
 import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing/event.ts'
 import { type BillingProvider, BillingProviderError } from '../../providers/billing/provider.ts'
 import { rebuildReceivedEvent } from '../../providers/billing/received-event.ts'

@@ -1,6 +1,6 @@
 /** Instances at the providers as operators see them, including those that no live session owns. */
 import { z } from 'zod'
-import { type InstanceRow, listInstances as listInstanceRows } from '../../db/instance-list.ts'
+import { type InstanceRow, listInstances as listInstanceRows } from '../../db/fleet/instance-list.ts'
 import { ok, route } from '../http/route.ts'
 import { id, maskedEmail, storableText, timestamp } from '../http/schemas.ts'
 

@@ -1,6 +1,6 @@
 /** Background jobs for operators: the last run of each, its result, and the worker that holds the lease. */
 import { z } from 'zod'
-import { type JobRow, listJobs as listJobRows } from '../../db/jobs.ts'
+import { type JobRow, listJobs as listJobRows } from '../../db/operations/jobs.ts'
 import { ok, route } from '../http/route.ts'
 import { id, storableText, timestamp } from '../http/schemas.ts'
 

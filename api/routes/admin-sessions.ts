@@ -4,10 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Database, Sql } from '../../db/connection.ts'
-import { isOperatorRequestDone, recordOperatorRequest, withdrawOperatorRequest } from '../../db/operator-requests.ts'
-import { recordCommand } from '../../db/relay-commands.ts'
-import { findIngestSummary } from '../../db/relay-health.ts'
-import { findSessionRecord } from '../../db/relay-history.ts'
+import { recordCommand } from '../../db/relay/commands.ts'
+import { findIngestSummary } from '../../db/relay/health.ts'
+import { findSessionRecord } from '../../db/relay/history.ts'
+import {
+  isOperatorRequestDone,
+  recordOperatorRequest,
+  withdrawOperatorRequest,
+} from '../../db/relay/operator-requests.ts'
 import {
   findOperatorSessionRow,
   findRelaySession,
@@ -15,7 +19,7 @@ import {
   listTransitions,
   type OperatorSessionRow,
   type RelaySessionRow,
-} from '../../db/relay-sessions.ts'
+} from '../../db/relay/sessions.ts'
 import { type RelayState, relayStates } from '../../domain/relay/session.ts'
 import { isTemporalOutage, workflowUrl } from '../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../workflows/messages.ts'

@@ -1,7 +1,7 @@
 /** Sign-in to the operator console: exchanges the operator password for a token that ends soon. */
 import { z } from 'zod'
 import { recordAuditEntry } from '../../db/audit.ts'
-import { deleteOperatorSession, insertOperatorSession } from '../../db/operator-sessions.ts'
+import { deleteOperatorSession, insertOperatorSession } from '../../db/identity/operator-sessions.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, noContent, route } from '../http/route.ts'
 import { EmptyObject, timestamp } from '../http/schemas.ts'

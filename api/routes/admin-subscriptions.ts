@@ -1,9 +1,9 @@
 /** Operators' view of accounts' subscriptions. */
 import { z } from 'zod'
-import { listUnusedBilling } from '../../db/account-figures.ts'
-import { type AccountSubscription, listSubscriptions } from '../../db/account-subscriptions.ts'
-import { findEntitlement } from '../../db/entitlements.ts'
-import { findPlan } from '../../db/subscriptions.ts'
+import { listUnusedBilling } from '../../db/billing/account-figures.ts'
+import { type AccountSubscription, listSubscriptions } from '../../db/billing/account-subscriptions.ts'
+import { findEntitlement } from '../../db/billing/entitlements.ts'
+import { findPlan } from '../../db/billing/subscriptions.ts'
 import { billingSources } from '../../domain/billing/event.ts'
 import { subscriptionKinds, subscriptionStatuses } from '../../domain/billing/plans.ts'
 import { Refusal } from '../http/refusals.ts'

@@ -1,6 +1,6 @@
 /** Auth sessions: refresh, logout, list, revoke. */
 import { z } from 'zod'
-import { type AuthSession, listAuthSessions } from '../../db/auth-sessions.ts'
+import { type AuthSession, listAuthSessions } from '../../db/identity/auth-sessions.ts'
 import { parseUserAgent } from '../../platform/user-agent.ts'
 import { Refusal } from '../http/refusals.ts'
 import { noContent, ok, route } from '../http/route.ts'

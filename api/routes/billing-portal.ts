@@ -1,8 +1,8 @@
 /** The page where a customer manages payments: the provider's page for this customer if it has one, or a configured URL. */
 import { z } from 'zod'
-import { findCustomerId } from '../../db/billing-customers.ts'
-import { findProfile } from '../../db/profiles.ts'
-import { findPlan } from '../../db/subscriptions.ts'
+import { findCustomerId } from '../../db/billing/customers.ts'
+import { findPlan } from '../../db/billing/subscriptions.ts'
+import { findProfile } from '../../db/identity/profiles.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'

@@ -1,9 +1,9 @@
 /** An account's subscriptions at the billing provider: which of them are billed for nothing, and how to cancel them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { type AccountSubscription, listSubscriptions } from '../../db/account-subscriptions.ts'
 import { recordAuditEntry } from '../../db/audit.ts'
-import { findPlan } from '../../db/subscriptions.ts'
+import { type AccountSubscription, listSubscriptions } from '../../db/billing/account-subscriptions.ts'
+import { findPlan } from '../../db/billing/subscriptions.ts'
 import { isBilledAddon, isBilledPlan } from '../../domain/billing/billed-subscriptions.ts'
 import { type PlanTier, subscriptionKinds, subscriptionStatuses } from '../../domain/billing/plans.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'

@@ -1,9 +1,9 @@
 /** Checkout, and the account's plan as last written by its subscription workflow. */
 import { z } from 'zod'
-import { listSubscriptions } from '../../db/account-subscriptions.ts'
-import { findCustomerId } from '../../db/billing-customers.ts'
-import { findProfile } from '../../db/profiles.ts'
-import { findPlan, isLastPaymentFailed, type PlanRow } from '../../db/subscriptions.ts'
+import { listSubscriptions } from '../../db/billing/account-subscriptions.ts'
+import { findCustomerId } from '../../db/billing/customers.ts'
+import { findPlan, isLastPaymentFailed, type PlanRow } from '../../db/billing/subscriptions.ts'
+import { findProfile } from '../../db/identity/profiles.ts'
 import { addonsMax, planStatuses, planTiers } from '../../domain/billing/plans.ts'
 import type { CheckoutRequest } from '../../providers/billing/provider.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'

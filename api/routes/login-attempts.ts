@@ -1,6 +1,6 @@
 /** Plugin logins: started and polled by a plugin, approved or denied by a user in the browser. */
 import { z } from 'zod'
-import { type LoginAttempt, loginAttemptSeconds } from '../../db/login-attempts.ts'
+import { type LoginAttempt, loginAttemptSeconds } from '../../db/identity/login-attempts.ts'
 import { Refusal } from '../http/refusals.ts'
 import { created, noContent, ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'

@@ -1,7 +1,7 @@
 /** The mailbox: mails that are kept readable instead of being sent, in an embedded service only. */
 import { z } from 'zod'
-import { listLatestMails } from '../../db/mailbox.ts'
-import { openMessage } from '../../db/outbox.ts'
+import { listLatestMails } from '../../db/notifications/mailbox.ts'
+import { openMessage } from '../../db/notifications/outbox.ts'
 import { isLoopback } from '../../platform/loopback.ts'
 import type { Mail } from '../../providers/mail/mail.ts'
 import { renderText } from '../../providers/mail/render.ts'

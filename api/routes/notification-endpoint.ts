@@ -7,8 +7,8 @@ import {
   findEndpoint,
   replaceEndpoint,
   replaceEndpointSecret,
-} from '../../db/notification-endpoints.ts'
-import { enqueueMessage } from '../../db/outbox.ts'
+} from '../../db/notifications/endpoints.ts'
+import { enqueueMessage } from '../../db/notifications/outbox.ts'
 import { endpointTypes, type Notification, notificationPath } from '../../domain/notifications/kinds.ts'
 import type { EndpointMessage } from '../../providers/webhooks/endpoint-delivery.ts'
 import { findAddressProblem, parseEndpointUrl } from '../../providers/webhooks/endpoint-rules.ts'

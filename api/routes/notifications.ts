@@ -2,15 +2,15 @@
 import { z } from 'zod'
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
-import { listDeliveries } from '../../db/notification-deliveries.ts'
-import { findEndpoint } from '../../db/notification-endpoints.ts'
+import { listDeliveries } from '../../db/notifications/deliveries.ts'
+import { findEndpoint } from '../../db/notifications/endpoints.ts'
 import {
   findNotificationAddress,
   listNotificationSettings,
   type NotificationSetting,
   setNotification,
-} from '../../db/notification-settings.ts'
-import { openUnsubscribeToken } from '../../db/unsubscribe-tokens.ts'
+} from '../../db/notifications/settings.ts'
+import { openUnsubscribeToken } from '../../db/notifications/unsubscribe-tokens.ts'
 import { notificationChannels, notificationKinds } from '../../domain/notifications/kinds.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { Refusal } from '../http/refusals.ts'

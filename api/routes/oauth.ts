@@ -1,6 +1,6 @@
 /** Sign-in, linking and proofs of ownership through OAuth providers. */
 import { z } from 'zod'
-import { authorizationRequestSeconds } from '../../db/authorization-requests.ts'
+import { authorizationRequestSeconds } from '../../db/identity/authorization-requests.ts'
 import { oauthProviderNames } from '../../providers/oauth/provider.ts'
 import { created, noContent, ok, route } from '../http/route.ts'
 import { id } from '../http/schemas.ts'

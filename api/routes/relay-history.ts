@@ -5,8 +5,8 @@ import {
   listEndedSessions,
   listLiveBitrates,
   type SessionRecordRow,
-} from '../../db/relay-history.ts'
-import { listTransitions } from '../../db/relay-sessions.ts'
+} from '../../db/relay/history.ts'
+import { listTransitions } from '../../db/relay/sessions.ts'
 import { initiators, relayReasons, relayStates } from '../../domain/relay/session.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'

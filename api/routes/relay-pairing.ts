@@ -1,6 +1,6 @@
 /** Pairing: a phone encoder fetches its settings with the pair token of a relay session, without the account. */
 import { z } from 'zod'
-import { findSessionByToken } from '../../db/relay-sessions.ts'
+import { findSessionByToken } from '../../db/relay/sessions.ts'
 import { openStreamToken, sessionTokenHashes } from '../../db/sealed-tokens.ts'
 import { Refusal } from '../http/refusals.ts'
 import { ok, route } from '../http/route.ts'

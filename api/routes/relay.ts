@@ -1,7 +1,8 @@
 /** Routes that start, show and stop relays. */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { recordUserCommand } from '../../db/relay-commands.ts'
+import { getStoredStreamToken } from '../../db/identity/users.ts'
+import { recordUserCommand } from '../../db/relay/commands.ts'
 import {
   findOwnedSession,
   findRelaySession,
@@ -9,10 +10,9 @@ import {
   type SessionAddress,
   type ShownSessionRow,
   withoutIngest,
-} from '../../db/relay-sessions.ts'
-import { type StartOutcome, startRelay } from '../../db/relay-starts.ts'
+} from '../../db/relay/sessions.ts'
 import { openStreamToken, type StoredStreamToken } from '../../db/sealed-tokens.ts'
-import { getStoredStreamToken } from '../../db/users.ts'
+import { type StartOutcome, startRelay } from '../../db/transactions/start-relay.ts'
 import type { RequestedRegion } from '../../domain/fleet/regions.ts'
 import { warmReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
 import { autoRegion } from '../../platform/config/regions.ts'

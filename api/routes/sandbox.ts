@@ -4,12 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { hasUnappliedEvents } from '../../db/billing-events.ts'
+import { hasUnappliedEvents } from '../../db/billing/events.ts'
 import {
   claimSandboxSubscription,
   listSandboxSubscriptions,
   releaseSandboxSubscription,
-} from '../../db/sandbox-subscriptions.ts'
+} from '../../db/billing/sandbox-subscriptions.ts'
 import { addonsMax, subscriptionKinds } from '../../domain/billing/plans.ts'
 import { type SandboxSubscription, sandboxStatuses } from '../../domain/billing/sandbox-subscription.ts'
 import { BillingProviderError } from '../../providers/billing/provider.ts'

@@ -1,7 +1,7 @@
 /** The summary of the signed-in account: user, entitlement, usage and active relay. */
 import { z } from 'zod'
-import type { Entitlement } from '../../db/entitlements.ts'
-import type { ProfileRow } from '../../db/profiles.ts'
+import type { Entitlement } from '../../db/billing/entitlements.ts'
+import type { ProfileRow } from '../../db/identity/profiles.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../domain/billing/plans.ts'
 import { oauthProviderNames } from '../../providers/oauth/provider.ts'

@@ -1,7 +1,7 @@
 /** The Time Bank: relay time that is included and used in the current cycle. */
 import { z } from 'zod'
-import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../db/entitlements.ts'
-import { findUsageByDay } from '../../db/usage-days.ts'
+import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../db/billing/entitlements.ts'
+import { findUsageByDay } from '../../db/billing/usage-days.ts'
 import { usageEnforcements } from '../../domain/billing/usage-cycle.ts'
 import { type ConnectionSeconds, sumByConnection } from '../../domain/billing/usage-days.ts'
 import { forecastExhaustion, forecastUsage } from '../../domain/billing/usage-forecast.ts'

@@ -4,7 +4,7 @@
  */
 import { Command, InvalidArgumentError } from 'commander'
 import { createSecretToken, hashSecretToken } from '../../api/identity/secret-tokens.ts'
-import { insertRefreshToken } from '../../db/refresh-tokens.ts'
+import { insertRefreshToken } from '../../db/identity/refresh-tokens.ts'
 import { findFreePort } from '../../platform/embedded/ports.ts'
 import { jsonOption } from '../arguments.ts'
 import { insertUsers } from '../data.ts'

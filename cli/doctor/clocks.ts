@@ -1,7 +1,7 @@
 /** The clocks of this machine, Postgres, the API, the workers and Temporal. */
 import type { Database } from '../../db/connection.ts'
-import { readServerClock } from '../../db/server-status.ts'
-import { greatestSkews } from '../../db/workers.ts'
+import { readServerClock } from '../../db/operations/server-status.ts'
+import { greatestSkews } from '../../db/operations/workers.ts'
 import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
 import type { DatabaseAccess } from './postgres.ts'
 import type { Target } from './target.ts'

@@ -1,8 +1,13 @@
 /** The Postgres server and its schema. */
 import { connectPostgres, type Database, isTransactionPooled } from '../../db/connection.ts'
 import { findMigrationDifferences } from '../../db/migrations.ts'
+import {
+  listInactiveSlots,
+  listStandbys,
+  readServerStatus,
+  type ServerStatus,
+} from '../../db/operations/server-status.ts'
 import { findPooling, type Pooling, undeclaredPooling } from '../../db/pooling.ts'
-import { listInactiveSlots, listStandbys, readServerStatus, type ServerStatus } from '../../db/server-status.ts'
 import { parseDatabaseUrl } from '../../platform/config/database-url.ts'
 import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
 import { type DatabaseError, describeFault, fixOf } from './database-faults.ts'

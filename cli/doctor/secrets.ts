@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { createApiClient, operatorCredentials } from '../../client/client.ts'
 import type { Database } from '../../db/connection.ts'
-import { listSealedKeys, listStreamTokensByKey } from '../../db/sealed-keys.ts'
+import { listSealedKeys, listStreamTokensByKey } from '../../db/operations/sealed-keys.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { secretsFile } from '../../platform/embedded/secrets.ts'

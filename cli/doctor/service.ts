@@ -1,5 +1,5 @@
 /** The programs of the service: worker, API and site, and the ports that they listen on. */
-import { countAliveWorkers, heartbeatSecondsMax } from '../../db/workers.ts'
+import { countAliveWorkers, heartbeatSecondsMax } from '../../db/operations/workers.ts'
 import { isLoopback } from '../../platform/config/mail-values.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
 import { type Check, combine, type Finding, fail, notChecked, ok } from './check.ts'

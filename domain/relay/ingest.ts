@@ -116,7 +116,7 @@ export const noIngest: IngestRecord = {
 }
 
 /**
- * The record after a report. `db/relay-health.ts` computes the same in SQL, for many sessions in one statement; a test compares
+ * The record after a report. `db/relay/health.ts` computes the same in SQL, for many sessions in one statement; a test compares
  * both.
  * @param isSameInstance whether the report before came from the same instance.
  */

@@ -1,4 +1,4 @@
-/** How long data is kept, in days. The rules are on one page: `db/retention.ts`. */
+/** How long data is kept, in days. The rules are on one page: `db/operations/retention.ts`. */
 import type { Values } from './variables.ts'
 
 export const retentionConfig = (v: Values) => ({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'
-import { countAliveWorkers } from '../../db/workers.ts'
+import { countAliveWorkers } from '../../db/operations/workers.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { createDatabase } from '../support/api.ts'

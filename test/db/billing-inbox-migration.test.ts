@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { claimInboxWakes } from '../../db/billing/subscription-wakes.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
-import { claimInboxWakes } from '../../db/subscription-wakes.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { newAccount } from '../support/billing-database.ts'

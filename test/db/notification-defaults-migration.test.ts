@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'
 import { readMigrations } from '../../db/migrations.ts'
-import { findRecipients } from '../../db/notification-settings.ts'
-import { claimUntoldAccounts } from '../../db/plan-notices.ts'
+import { claimUntoldAccounts } from '../../db/notifications/plan-notices.ts'
+import { findRecipients } from '../../db/notifications/settings.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { listAuthSessions } from '../../db/auth-sessions.ts'
 import { connectPostgres } from '../../db/connection.ts'
+import { listAuthSessions } from '../../db/identity/auth-sessions.ts'
 import { migrate, readMigrations } from '../../db/migrations.ts'
 import { createEmptyDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'

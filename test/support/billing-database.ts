@@ -1,8 +1,8 @@
 /** A database for one test file, without the API. */
 import { randomBytes } from 'node:crypto'
 import { connectPostgres, type Database } from '../../db/connection.ts'
+import { insertUserFromProvider } from '../../db/identity/users.ts'
 import { migrate } from '../../db/migrations.ts'
-import { insertUserFromProvider } from '../../db/users.ts'
 import { createSealing } from '../../platform/sealing.ts'
 import { createDatabase } from './api.ts'
 import { atEnd } from './at-end.ts'

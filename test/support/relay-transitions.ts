@@ -1,9 +1,13 @@
 /** Transitions of relay sessions, written directly to the database of a test file and without a workflow. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Sql } from '../../db/connection.ts'
-import { bindInstance } from '../../db/instances.ts'
-import { listTransitions } from '../../db/relay-sessions.ts'
-import { type TransitionsOutcome, type TransitionsRequest, writeTransitions } from '../../db/relay-transitions.ts'
+import { bindInstance } from '../../db/fleet/instances.ts'
+import { listTransitions } from '../../db/relay/sessions.ts'
+import {
+  type TransitionsOutcome,
+  type TransitionsRequest,
+  writeTransitions,
+} from '../../db/transactions/write-transitions.ts'
 import type { ProcessRole } from '../../domain/relay/health.ts'
 import { startApi } from './api.ts'
 

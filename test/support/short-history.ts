@@ -1,7 +1,7 @@
 /** A relay session whose workflow starts with an input of the test, for example to continue as new early. */
 import { randomUUID } from 'node:crypto'
 import { createRelaySessionTokens } from '../../api/relay-session-tokens.ts'
-import { startRelay } from '../../db/relay-starts.ts'
+import { startRelay } from '../../db/transactions/start-relay.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import type { GivenUser, TestApi } from './api.ts'
 

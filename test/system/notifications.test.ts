@@ -1,8 +1,8 @@
 /** Notifications in a real browser: choosing them, an address with its secret, a test, and the link that turns one off. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { replaceEndpoint } from '../../db/notification-endpoints.ts'
-import { createUnsubscribeToken } from '../../db/unsubscribe-tokens.ts'
+import { replaceEndpoint } from '../../db/notifications/endpoints.ts'
+import { createUnsubscribeToken } from '../../db/notifications/unsubscribe-tokens.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { expectUsable, submitButton, visitor, waitForNotice, waitForPage } from './browser.ts'
 import { type Look, startDashboard } from './streamers.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { recordCommand } from '../../db/relay-commands.ts'
+import { recordCommand } from '../../db/relay/commands.ts'
 import { maskEmail } from '../../domain/identity/masked-email.ts'
 import * as messages from '../../workflows/messages.ts'
 import { ConnectionAttribute } from '../../workflows/search-attributes.ts'

@@ -1,7 +1,7 @@
 /** The first report of a relay comes in while the session gives its instance up. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { bindInstance } from '../../db/instances.ts'
-import { recordReports } from '../../db/relay-health.ts'
+import { bindInstance } from '../../db/fleet/instances.ts'
+import { recordReports } from '../../db/relay/health.ts'
 import { readIngest } from '../../domain/relay/ingest.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { command, relaySessionWorkflowId } from '../../workflows/messages.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing-events.ts'
+import { type ReceivedBillingEvent, recordEvent, recordEventIn } from '../../db/billing/events.ts'
 import type { BillingEvent } from '../../domain/billing/event.ts'
 import { maskEmail } from '../../domain/identity/masked-email.ts'
 import * as messages from '../../workflows/messages.ts'

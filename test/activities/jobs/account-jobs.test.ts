@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { accountJobs } from '../../../activities/jobs/account-jobs.ts'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
-import { deleteBillingBodies, deleteExpired, retentionRules } from '../../../db/retention.ts'
+import { deleteBillingBodies, deleteExpired, retentionRules } from '../../../db/operations/retention.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { deleteExpiredRows, retentionDeps } from '../../support/retention.ts'
 

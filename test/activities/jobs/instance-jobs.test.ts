@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { instanceJobs } from '../../../activities/jobs/instance-jobs.ts'
 import type { SweepLimits } from '../../../activities/orphan-sweep.ts'
 import { createWorkerMetrics, type WorkerMetrics } from '../../../activities/worker/metrics.ts'
-import { retireInstances } from '../../../db/instances.ts'
+import { retireInstances } from '../../../db/fleet/instances.ts'
 import { type RelayInstance, type RelayProvider, RelayProviderError } from '../../../providers/relay/provider.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Job, startJobs } from '../../../activities/jobs/jobs.ts'
-import { insertMissingJobs, leaseJob, listJobs, triggerJob } from '../../../db/jobs.ts'
+import { insertMissingJobs, leaseJob, listJobs, triggerJob } from '../../../db/operations/jobs.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { eventually } from '../../support/relays.ts'

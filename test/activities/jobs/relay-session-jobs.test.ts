@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { relaySessionJobs } from '../../../activities/jobs/relay-session-jobs.ts'
 import { connectPostgres } from '../../../db/connection.ts'
-import { disconnectAll, markCommandsDelivered, recordCommand } from '../../../db/relay-commands.ts'
+import { disconnectAll, markCommandsDelivered, recordCommand } from '../../../db/relay/commands.ts'
 import type { RelaySessionAddress, RelaySessionWorkflows } from '../../../workflows/relay-session-client.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { secretJobs } from '../../../activities/jobs/secret-jobs.ts'
-import { createEndpointStore, replaceEndpoint } from '../../../db/notification-endpoints.ts'
+import { createEndpointStore, replaceEndpoint } from '../../../db/notifications/endpoints.ts'
 import { openSessionToken, openStreamToken, sealStreamToken } from '../../../db/sealed-tokens.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'

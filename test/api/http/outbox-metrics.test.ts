@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { enqueueMessage, recordMessageFailure } from '../../../db/outbox.ts'
+import { enqueueMessage, recordMessageFailure } from '../../../db/notifications/outbox.ts'
 import { startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'
 

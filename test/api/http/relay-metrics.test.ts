@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { listQuietSessions } from '../../../db/relay-health.ts'
+import { listQuietSessions } from '../../../db/relay/health.ts'
 import { type GivenUser, givePlan, startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'
 import { writeActive, writeAge, writeStopGrace } from '../../support/relay-rows.ts'

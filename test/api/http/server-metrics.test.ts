@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { startJobs } from '../../../activities/jobs/jobs.ts'
-import { recordProbe } from '../../../db/report-paths.ts'
+import { recordProbe } from '../../../db/fleet/report-paths.ts'
 import { startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'
 import { eventually } from '../../support/relays.ts'

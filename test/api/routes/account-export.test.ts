@@ -1,7 +1,7 @@
 /** The copy of the data that is stored about a person. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { exportedTables, unexportedTables } from '../../../db/account-export.ts'
+import { exportedTables, unexportedTables } from '../../../db/identity/account-export.ts'
 import { type GivenUser, startApi, statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { operator, operatorPassword } from '../../support/relays.ts'

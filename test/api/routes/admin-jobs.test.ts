@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { finishJob, insertMissingJobs, leaseJob } from '../../../db/jobs.ts'
+import { finishJob, insertMissingJobs, leaseJob } from '../../../db/operations/jobs.ts'
 import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { operator, operatorPassword } from '../../support/relays.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { revokeAllAccess } from '../../../db/account-proof.ts'
+import { revokeAllAccess } from '../../../db/transactions/secure-account.ts'
 import { type ErrorBody, startApi, statusAndCode, type TokenSet } from '../../support/api.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 

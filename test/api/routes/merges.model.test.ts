@@ -13,7 +13,7 @@ import { confirm } from '../../../api/routes/merges.ts'
 import { callback, start, unlink } from '../../../api/routes/oauth.ts'
 import { reset } from '../../../api/routes/recovery.ts'
 import type { Services } from '../../../api/services.ts'
-import { lockUserByEmail } from '../../../db/users.ts'
+import { lockUserByEmail } from '../../../db/identity/users.ts'
 import { OAuthDeniedError, type OAuthIdentity, type OAuthProvider } from '../../../providers/oauth/provider.ts'
 import {
   type Claim,

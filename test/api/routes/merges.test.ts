@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { revokeAllAccess } from '../../../db/account-proof.ts'
+import { revokeAllAccess } from '../../../db/transactions/secure-account.ts'
 import { startApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'

@@ -1,6 +1,6 @@
 /** Accounts that an attacker created with the victim's address before the victim signed up (Sudhodanan and Paverd, 2022). */
 import { expect, test } from 'vitest'
-import { insertUser } from '../../../db/users.ts'
+import { insertUser } from '../../../db/identity/users.ts'
 import type { TokenSet } from '../../support/api.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 import { fetchUser, linkedProviders, newProviderAccount, startOAuthApi } from '../../support/oauth-api.ts'

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TransactionSql } from 'postgres'
 import { beforeEach, expect, test } from 'vitest'
-import { drainRegion, lockRegion } from '../../../db/regions.ts'
+import { drainRegion, lockRegion } from '../../../db/fleet/regions.ts'
 import type { ErrorBody } from '../../support/api.ts'
 import { statusAndCode } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'

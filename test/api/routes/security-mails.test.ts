@@ -1,7 +1,7 @@
 /** Mails about changes of an account that another person may have made. They are read from the outbox of a service with SMTP. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openMessage } from '../../../db/outbox.ts'
+import { openMessage } from '../../../db/notifications/outbox.ts'
 import { notificationKinds } from '../../../domain/notifications/kinds.ts'
 import type { GivenUser } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
-import { recordGrant } from '../../../db/billing-events.ts'
-import { recordObservations } from '../../../db/orphans.ts'
+import { recordGrant } from '../../../db/billing/events.ts'
+import { recordObservations } from '../../../db/fleet/orphans.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createListedAccount } from '../../support/listed-account.ts'
 import { operatorPassword } from '../../support/relays.ts'

@@ -1,7 +1,7 @@
 /** The list of instances in the operator console. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { recordObservations } from '../../../db/orphans.ts'
+import { recordObservations } from '../../../db/fleet/orphans.ts'
 import { markup, signedInOperator } from '../../support/operator-console.ts'
 import { operatorPassword } from '../../support/relays.ts'
 import { startApiAndSite } from '../../support/site.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createUnsubscribeToken } from '../../../db/unsubscribe-tokens.ts'
+import { createUnsubscribeToken } from '../../../db/notifications/unsubscribe-tokens.ts'
 import { type GivenUser, startApi } from '../../support/api.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 import type { Browser } from '../../support/site-browser.ts'

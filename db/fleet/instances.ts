@@ -1,0 +1,281 @@
+/**
+ * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a repeated call
+ * creates the same instance, and none is unknown when a reply gets lost.
+ */
+import type { RelayCommand, RelayState } from '../../domain/relay/session.ts'
+import { type Database, first, type Sql } from '../connection.ts'
+import { hasReported } from '../relay/health.ts'
+import type { AcceptedCommand } from '../transactions/write-transitions.ts'
+
+/** What a new instance of a region is. */
+export interface Placement {
+  readonly region: string
+  readonly provider: string
+  /** What it runs; see `imageKey`. */
+  readonly image: string
+  /** The maximum number of instances in the region. */
+  readonly capacity: number
+  /** A warm instance gets a session only when it has reported within this time; see `warmReportSecondsMax`. */
+  readonly reportSecondsMax: number
+}
+
+export interface ReservedInstance {
+  readonly instanceId: string
+  readonly zone: number
+}
+
+export type ReserveOutcome =
+  /** The provider is to be asked for this instance. */
+  | { readonly type: 'reserved'; readonly instance: ReservedInstance }
+  /** The session has an instance: it was bound before, or is a warm one that it gets now. */
+  | { readonly type: 'bound'; readonly instanceId: string; readonly hasReported: boolean }
+  /** The region has as many instances as it may have. One of them may be a warm one that is starting. */
+  | { readonly type: 'no_room' }
+  /** The session has a command to end. */
+  | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
+  /** The session is stopped, or was deleted with its account. */
+  | { readonly type: 'not_wanted' }
+
+interface SessionToPlace {
+  state: RelayState
+  command: RelayCommand
+  commandSeq: number
+  commandInitiator: AcceptedCommand['initiator']
+  instanceId: string | null
+}
+
+export interface ReserveRequest {
+  readonly sessionId: string
+  /** The instance that the session had and lost; null at first. It is retired unless it has reported after all. */
+  readonly replaces: string | null
+  /** The id of the instance that is reserved when the session has none. */
+  readonly newInstanceId: string
+  readonly placement: Placement
+}
+
+/** Finds or reserves the instance of a session. Safe to repeat. */
+export const reserveInstance = (
+  sql: Database,
+  { sessionId, replaces, newInstanceId, placement }: ReserveRequest,
+): Promise<ReserveOutcome> =>
+  sql.begin(async (tx): Promise<ReserveOutcome> => {
+    const session = await lockSession(tx, sessionId)
+    if (!session || session.state === 'stopped') return { type: 'not_wanted' }
+    const { state, command, commandSeq: seq, commandInitiator: initiator, instanceId } = session
+    if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
+    if (instanceId !== null) {
+      // Read after the lock, so that a report that came during the wait for it counts.
+      const isReporting = await hasReported(tx, sessionId)
+      const isLost = instanceId === replaces && state === 'provisioning' && !isReporting
+      if (!isLost) return { type: 'bound', instanceId, hasReported: isReporting }
+    }
+    if (replaces !== null) await unbind(tx, sessionId, replaces)
+    const reserved = await findReservation(tx, sessionId)
+    if (reserved) return { type: 'reserved', instance: reserved }
+    const [warm] = await claimWarmInstance(tx, sessionId, placement)
+    if (warm) return { type: 'bound', instanceId: warm.instanceId, hasReported: false }
+    if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
+    await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
+    return { type: 'reserved', instance: { instanceId: newInstanceId, zone: 0 } }
+  }) as Promise<ReserveOutcome>
+
+const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> =>
+  first(
+    await tx<SessionToPlace[]>`
+      select state, command, command_seq, command_initiator, instance_id
+      from relay_sessions where id = ${sessionId} for no key update`,
+  )
+
+/** Separates a session from the instance that it lost. */
+async function unbind(tx: Sql, sessionId: string, instanceId: string): Promise<void> {
+  await tx`
+    update relay_sessions set instance_id = null, relay_host = null, srtla_port = null, publish_port = null,
+      play_port = null, stats_port = null, instance_bound_at = null, instance_missing_since = null
+    where id = ${sessionId} and instance_id = ${instanceId}`
+  await retireInstances(tx, [instanceId])
+}
+
+/** The instance that an earlier attempt reserved. Its creation may have succeeded although its reply was lost. */
+const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInstance | undefined> =>
+  first(
+    await tx<ReservedInstance[]>`
+      update instances set create_attempted_at = now() where instance_id = (
+        select instance_id from instances
+        where session_id = ${sessionId} and gone_at is null and retired_at is null order by created_at desc limit 1
+      ) returning instance_id, zone`,
+  )
+
+/**
+ * Gives a session a warm instance that reported lately, and binds it. One that runs an old image serves while none runs the region's
+ * image. Waits for one whose row is locked, by its report for example, since that takes milliseconds and a new instance far longer.
+ * The lock is the last of its transaction.
+ * @returns the statement, whose row is the instance. It has none when there is no such instance.
+ */
+export const claimWarmInstance = (
+  tx: Sql,
+  sessionId: string,
+  { region, image, reportSecondsMax }: Pick<Placement, 'region' | 'image' | 'reportSecondsMax'>,
+) => tx<{ instanceId: string }[]>`
+  with claimed as (
+    update instances set session_id = ${sessionId}, assigned_at = now() where instance_id = (
+      select instance_id from instances
+      where region = ${region} and is_warm and session_id is null and retired_at is null and gone_at is null
+        and launched_at is not null and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
+      order by image is not distinct from ${image} desc, last_report_at desc limit 1 for update
+    ) returning *
+  )
+  update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,
+    publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
+    instance_bound_at = now(), instance_missing_since = null
+  from claimed c where s.id = ${sessionId}
+  returning s.instance_id`
+
+/** An assumed upper bound of concurrent reservations in one region. */
+const concurrentReservationsMax = 100
+
+/** While a region has more room than concurrent reservations could take, they do not wait for each other. */
+export async function hasRoom(tx: Sql, { region, capacity }: Pick<Placement, 'region' | 'capacity'>): Promise<boolean> {
+  if ((await countExisting(tx, region)) + concurrentReservationsMax < capacity) return true
+  await lockPlaces(tx, region)
+  return (await countExisting(tx, region)) < capacity
+}
+
+/** Serialises reservations of a region until the end of the transaction. */
+export const lockPlaces = async (tx: Sql, region: string): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(hashtextextended('instances:' || ${region}, 0))`
+}
+
+export const countExisting = async (sql: Sql, region: string): Promise<number> =>
+  first(
+    await sql<{ count: number }[]>`
+      select count(*)::int as count from instances where region = ${region} and gone_at is null`,
+  )?.count ?? 0
+
+/** @param instance a warm one when its session is null. */
+export const insertInstance = async (
+  tx: Sql,
+  { instanceId, sessionId, zone }: ReservedInstance & { readonly sessionId: string | null },
+  { region, provider, image }: Placement,
+): Promise<void> => {
+  await tx`
+    insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
+    values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, now())`
+}
+
+/**
+ * Replaces an instance that was certainly not created by one in the next zone. The session is locked, so that the clean-up after
+ * its end finds all of its instances.
+ * @returns undefined when it is no longer wanted.
+ */
+export const moveToNextZone = (
+  sql: Database,
+  instanceId: string,
+  newInstanceId: string,
+): Promise<ReservedInstance | undefined> =>
+  sql.begin(async (tx): Promise<ReservedInstance | undefined> => {
+    await tx`
+      select from relay_sessions where id = (select session_id from instances where instance_id = ${instanceId}) for share`
+    const moved = first(
+      await tx<ReservedInstance[]>`
+        insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
+        select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances i
+        where instance_id = ${instanceId} and gone_at is null and retired_at is null and (session_id is null or exists (
+          select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'))
+        returning instance_id, zone`,
+    )
+    await tx`update instances set gone_at = now(), retired_at = now() where instance_id = ${instanceId}`
+    return moved
+  }) as Promise<ReservedInstance | undefined>
+
+export interface LaunchedInstance {
+  readonly instanceId: string
+  readonly providerId: string | null
+  readonly host: string
+  readonly srtlaPort: number
+  readonly publishPort: number
+  readonly playPort: number
+  readonly statsPort: number
+}
+
+/** Records what the provider answered about an instance. */
+export const recordLaunch = async (sql: Sql, reservedId: string, launched: LaunchedInstance): Promise<void> => {
+  await sql`
+    insert into instances as i (instance_id, session_id, region, provider, image, zone, is_warm, provider_id, launched_at,
+      host, srtla_port, publish_port, play_port, stats_port)
+    select ${launched.instanceId}, session_id, region, provider, image, zone, is_warm, ${launched.providerId}, now(),
+      ${launched.host}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort}, ${launched.statsPort}
+    from instances where instance_id = ${reservedId}
+    on conflict (instance_id) do update set gone_at = null, unowned_since = null, provider_id = excluded.provider_id,
+      launched_at = coalesce(i.launched_at, excluded.launched_at), host = excluded.host, srtla_port = excluded.srtla_port,
+      publish_port = excluded.publish_port, play_port = excluded.play_port, stats_port = excluded.stats_port`
+  // The provider had an instance of this session already.
+  if (launched.instanceId !== reservedId)
+    await sql`update instances set gone_at = now() where instance_id = ${reservedId}`
+}
+
+/** Binds a launched instance to its session. @returns whether the instance has sent a health report already. */
+export async function bindInstance(sql: Sql, sessionId: string, instanceId: string): Promise<boolean> {
+  const row = first(
+    await sql<{ hasReported: boolean }[]>`
+      with bound as (
+        update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, srtla_port = i.srtla_port,
+          publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
+          instance_bound_at = now(), instance_missing_since = null
+        from instances i
+        where s.id = ${sessionId} and s.state <> 'stopped' and i.instance_id = ${instanceId} and i.retired_at is null
+        returning s.id
+      )
+      select exists (
+        select from relay_health where session_id = ${sessionId} and instance_id = ${instanceId}
+      ) as has_reported from bound`,
+  )
+  return row?.hasReported ?? false
+}
+
+/** Instances that are to be destroyed and get no session any more. Those that got one meanwhile are left out by their callers. */
+export const retireInstances = async (sql: Sql, instanceIds: readonly string[]): Promise<void> => {
+  await sql`
+    update instances set retired_at = coalesce(retired_at, now()), unowned_since = coalesce(unowned_since, now())
+    where instance_id = any(${instanceIds}::text[])`
+}
+
+export interface StoredInstance {
+  readonly instanceId: string
+  readonly sessionId: string | null
+  readonly region: string
+  readonly providerId: string | null
+  readonly zone: number
+  readonly isRetired: boolean
+  readonly isGone: boolean
+  /** Whether its provider answered that it exists. */
+  readonly isLaunched: boolean
+  /** Since the last attempt to create it. */
+  readonly attemptedSeconds: number
+}
+
+const storedColumns = (sql: Sql) => sql`
+  instance_id, session_id, region, provider_id, zone, retired_at is not null as is_retired, gone_at is not null as is_gone,
+  launched_at is not null as is_launched,
+  extract(epoch from now() - coalesce(create_attempted_at, created_at))::float8 as attempted_seconds`
+
+/** Records an attempt to create an instance. For some time after it, its provider's list does not prove that it failed. */
+export const recordAttempt = async (sql: Sql, instanceId: string): Promise<void> => {
+  await sql`update instances set create_attempted_at = now() where instance_id = ${instanceId}`
+}
+
+export const findInstance = async (sql: Sql, instanceId: string): Promise<StoredInstance | undefined> =>
+  first(await sql<StoredInstance[]>`select ${storedColumns(sql)} from instances where instance_id = ${instanceId}`)
+
+/** The instances of a session that may exist. */
+export const listInstancesOfSession = async (sql: Sql, sessionId: string): Promise<StoredInstance[]> =>
+  sql<StoredInstance[]>`
+    select ${storedColumns(sql)} from instances where session_id = ${sessionId} and gone_at is null`
+
+/** Records that the provider shows none of the instances. */
+export const markInstancesGone = async (sql: Sql, instanceIds: readonly string[]): Promise<void> => {
+  await sql`update instances set gone_at = now() where instance_id = any(${instanceIds}::text[]) and gone_at is null`
+}
+
+export const markInstanceGone = async (sql: Sql, instanceId: string): Promise<void> => {
+  await sql`update instances set gone_at = now() where instance_id = ${instanceId}`
+}

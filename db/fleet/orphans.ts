@@ -1,0 +1,162 @@
+/** Compares the providers' lists with the rows: instances without an owner, and sessions without an instance. */
+import type { UnownedInstance } from '../../domain/fleet/orphan-sweep.ts'
+import type { Fragment, Sql } from '../connection.ts'
+import { keptUntil } from './epochs.ts'
+
+export interface ListedInstance {
+  readonly instanceId: string
+  /** The session in its tag, which may be another text than a UUID, since tags can be edited at the provider. */
+  readonly sessionId: string | null
+}
+
+/** All instances of a region that its provider shows. */
+export interface CompleteList {
+  readonly region: string
+  readonly listed: readonly ListedInstance[]
+  /** How long the list may lack an instance that was created. */
+  readonly listLagSeconds: number
+}
+
+export const isUuid = (text: string | null): boolean =>
+  text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+
+/**
+ * Whether an instance has an owner: it is a warm one without a session, or the instance of a live session.
+ * @param sessionIds those of its row and of its tag, which differ when a report named another session.
+ */
+export const isOwned = (sql: Sql, sessionIds: Fragment) => sql`
+  i.retired_at is null and ((i.is_warm and i.session_id is null) or exists (
+    select from relay_sessions s where s.id in (${sessionIds}) and s.state <> 'stopped'
+      and (s.instance_id is null or s.instance_id = i.instance_id)
+  ))`
+
+/** The named queries `listed` and `checked`: the instances of a provider's list with their rows and owners. */
+export const checkedInstances = (sql: Sql, listed: readonly ListedInstance[]) => {
+  const sessionIds = listed.map(({ sessionId }) => (isUuid(sessionId) ? sessionId : null))
+  return sql`
+    listed as (
+      select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)
+    ), checked as (
+      select l.*, case when i.instance_id is null then exists (
+          select from relay_sessions s where s.id = l.tagged_session_id and s.state <> 'stopped'
+            and (s.instance_id is null or s.instance_id = l.instance_id)
+        ) else ${isOwned(sql, sql`i.session_id, l.tagged_session_id`)} end as owned
+      from listed l left join instances i on i.instance_id = l.instance_id
+    )`
+}
+
+/** Longer than the time from the beginning of a list until it is compared. */
+const listAgeSecondsMax = 60
+
+/** A list may have been read before an instance was launched, so its absence counts only after this time. */
+const unlistedSecondsMin = 60
+
+/** An instance whose creation is attempted is not listed yet. Its attempts follow each other faster than this, in seconds. */
+const attemptSecondsMax = 900
+
+/**
+ * Whether an instance is gone that its provider does not list.
+ * @param listLagSeconds how long the list may lack an instance that was created.
+ */
+export const isGoneUnlisted = (sql: Sql, listLagSeconds: number) => sql`(
+  coalesce(launched_at, created_at) < now() - make_interval(
+    secs => case when retired_at is null then ${unlistedSecondsMin}::float8 else ${listLagSeconds}::float8 end)
+  and (launched_at is not null or provider is null
+    or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax})))`
+
+/**
+ * Compares a complete list of a region's instances with the rows, and stores the observations: since when an instance has no
+ * owner, and which are gone.
+ * @returns the listed instances that have no owner. One observation is not enough to destroy them, because a session may be about
+ * to bind its instance.
+ */
+export const recordObservations = async (
+  sql: Sql,
+  { region, listed, listLagSeconds }: CompleteList,
+): Promise<UnownedInstance[]> =>
+  sql<UnownedInstance[]>`
+    with ${checkedInstances(sql, listed)}, stored as (
+      insert into instances as i (instance_id, session_id, region, unowned_since)
+      select instance_id, tagged_session_id, ${region}, case when not owned then now() end from checked
+      on conflict (instance_id) do update set
+        -- A list that was read before an instance was destroyed still contains it.
+        gone_at = case when i.gone_at > now() - make_interval(secs => ${listAgeSecondsMax}) then i.gone_at end,
+        unowned_since = case when excluded.unowned_since is not null then coalesce(i.unowned_since, excluded.unowned_since) end
+      returning i.*
+    ), vanished as (
+      update instances set gone_at = now()
+      where region = ${region} and gone_at is null and instance_id not in (select instance_id from listed)
+        and ${isGoneUnlisted(sql, listLagSeconds)}
+    )
+    select instance_id, retired_at is not null as is_retired, ${keptUntil(sql, sql`stored`)} as kept_until,
+      coalesce(extract(epoch from now() - unowned_since), 0)::float8 as unowned_seconds
+    from stored where retired_at is not null or unowned_since is not null order by instance_id`
+
+export interface BoundSession {
+  readonly id: string
+  readonly instanceId: string | null
+}
+
+/** A missing instance that was observed longer ago than this belongs to an earlier silence, in seconds. */
+const missingSecondsMax = 600
+
+/**
+ * Compares silent sessions with a complete list of their provider's instances.
+ * @returns the sessions whose instance is missing in this list and in one at least `apartSeconds` ago. One list alone may be
+ * incomplete.
+ */
+export async function findMissingInstances(
+  sql: Sql,
+  sessions: readonly BoundSession[],
+  listed: ReadonlySet<string>,
+  apartSeconds: number,
+): Promise<BoundSession[]> {
+  const bound = sessions.filter(({ instanceId }) => instanceId !== null)
+  const missing = bound.map(({ instanceId }) => !listed.has(instanceId ?? ''))
+  return sql<BoundSession[]>`
+    with suspect as (
+      select s.id, s.instance_id, m.is_missing, s.instance_missing_since as since,
+        s.instance_missing_since > now() - make_interval(secs => ${missingSecondsMax}) as is_recent
+      from relay_sessions s
+      join unnest(${bound.map(({ id }) => id)}::uuid[], ${bound.map(({ instanceId }) => instanceId)}::text[],
+        ${missing.map(String)}::text[]::bool[]) as m (id, instance_id, is_missing)
+        on m.id = s.id and m.instance_id = s.instance_id
+      where s.state <> 'stopped' order by s.id for update of s
+    ), checked as (
+      select *, is_missing and coalesce(is_recent, false) and since <= now() - make_interval(secs => ${apartSeconds}) as is_gone
+      from suspect
+    ), stored as (
+      -- A reported instance is observed from the start: when its signal is lost, the next two lists report it again.
+      update relay_sessions s set instance_missing_since = case
+        when not j.is_missing or j.is_gone then null when j.is_recent then j.since else now() end
+      from checked j where s.id = j.id and (j.is_missing or j.since is not null)
+    )
+    select id, instance_id from checked where is_gone`
+}
+
+/**
+ * Marks the instance of a stopped session as an orphan. Its report counts as the first observation of a minute ago, so the next
+ * sweep destroys it if its provider lists it.
+ */
+export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string): Promise<void> => {
+  await sql`
+    insert into instances (instance_id, session_id, region, unowned_since)
+    select ${instanceId}, id, region, now() - interval '1 minute' from relay_sessions
+    where id = ${sessionId} and state = 'stopped'
+    on conflict (instance_id) do update set gone_at = null,
+      unowned_since = least(instances.unowned_since, excluded.unowned_since)
+      where instances.session_id = excluded.session_id`
+}
+
+export interface OrphanFigures {
+  region: string
+  orphans: number
+  /** Since the oldest of them was first observed without an owner. */
+  oldestSeconds: number
+}
+
+/** Existing instances without an owner, retired ones included, by region. */
+export const countOrphans = async (sql: Sql): Promise<OrphanFigures[]> =>
+  sql<OrphanFigures[]>`
+    select region, count(*)::int as orphans, extract(epoch from now() - min(unowned_since))::float8 as oldest_seconds
+    from instances where gone_at is null and unowned_since is not null group by region`

@@ -1,0 +1,134 @@
+/**
+ * Deletion of accounts: scheduled by the owner, possible to take back during a grace period, then carried out by a job. All times
+ * are those of the database.
+ */
+import type { BillingSource } from '../../domain/billing/event.ts'
+import { recordAuditEntry } from '../audit.ts'
+import { type Database, first, type Sql } from '../connection.ts'
+import { deleteOAuthAccounts } from './oauth-accounts.ts'
+
+/**
+ * Schedules the deletion, unless it is scheduled already. The caller has locked the account's row.
+ * @returns when the account is erased, and whether this call has scheduled it.
+ */
+export async function scheduleDeletion(
+  sql: Sql,
+  userId: string,
+  graceSeconds: number,
+): Promise<{ dueAt: Date; isNew: boolean }> {
+  const { count } = await sql`
+    update users set deletion_due_at = now() + make_interval(secs => ${graceSeconds}), deletion_attempt_at = now(),
+      deletion_attempts = 0
+    where id = ${userId} and deletion_due_at is null`
+  const row = first(await sql<{ dueAt: Date }[]>`select deletion_due_at as due_at from users where id = ${userId}`)
+  if (!row) throw new Error('the account does not exist')
+  return { dueAt: row.dueAt, isNew: count === 1 }
+}
+
+/**
+ * Disables the account and makes its deletion due, so that its owner cannot take it back.
+ * @returns false if it is disabled and due already.
+ */
+export const makeDeletionDue = async (sql: Sql, userId: string): Promise<boolean> =>
+  (
+    await sql`
+      update users set disabled_at = coalesce(disabled_at, now()), deletion_due_at = least(deletion_due_at, now()),
+        deletion_attempt_at = now(), deletion_attempts = 0
+      where id = ${userId} and (disabled_at is null or deletion_due_at is null or deletion_due_at > now())`
+  ).count === 1
+
+/** @returns whether a deletion was scheduled. */
+export const withdrawDeletion = async (sql: Sql, userId: string): Promise<boolean> =>
+  (
+    await sql`
+      update users set deletion_due_at = null, deletion_attempt_at = null, deletion_attempts = 0
+      where id = ${userId} and deletion_due_at is not null`
+  ).count === 1
+
+export const isDeletionScheduled = async (sql: Sql, userId: string): Promise<boolean> =>
+  first(await sql`select from users where id = ${userId} and deletion_due_at is not null`) !== undefined
+
+export interface ScheduledDeletion {
+  readonly userId: string
+  readonly isDue: boolean
+}
+
+/** Scheduled deletions whose next attempt is due, the most overdue first. */
+export const listDueDeletions = async (sql: Sql, rowsMax: number): Promise<ScheduledDeletion[]> =>
+  sql<ScheduledDeletion[]>`
+    select id as user_id, deletion_due_at <= now() as is_due from users
+    where deletion_due_at is not null and deletion_attempt_at <= now()
+    order by deletion_attempt_at limit ${rowsMax}`
+
+/** Statuses in which a provider still charges for a subscription, or tries to. */
+const isUncancelled = (sql: Sql) => sql`s.status in ('active', 'past_due') and s.provider <> 'operator'`
+
+export interface UncancelledSubscription {
+  readonly provider: BillingSource
+  readonly subscriptionId: string
+}
+
+/** The account's subscriptions at providers that are not cancelled, while its deletion is scheduled. */
+export const listUncancelledSubscriptions = async (sql: Sql, userId: string): Promise<UncancelledSubscription[]> =>
+  sql<UncancelledSubscription[]>`
+    select distinct s.provider, s.subscription_id from subscriptions s join users u on u.id = s.user_id
+    where u.id = ${userId} and u.deletion_due_at is not null and ${isUncancelled(sql)}`
+
+const firstRetrySeconds = 5
+const retrySecondsMax = 600
+/** A subscription that is bought at a payment page after the deletion was scheduled is cancelled within this time. */
+const lookSeconds = 3600
+
+/** Schedules the next attempt: with backoff while something stands in the way, else at the end of the grace period. */
+export const scheduleDeletionAttempt = async (sql: Sql, userId: string, isBlocked: boolean): Promise<void> => {
+  await sql`
+    update users set
+      deletion_attempts = case when ${isBlocked} then deletion_attempts + 1 else 0 end,
+      deletion_attempt_at = case when ${isBlocked}
+        then now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(deletion_attempts, 20))))
+        else least(greatest(deletion_due_at, now()), now() + make_interval(secs => ${lookSeconds})) end
+    where id = ${userId} and deletion_due_at is not null`
+}
+
+/** What stands in the way of erasing an account. */
+export type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
+
+/** Erasing a live relay or its instance would leave a machine without an owner, and a subscription would be charged for ever. */
+const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle | undefined> =>
+  first(
+    await sql<{ obstacle: DeletionObstacle }[]>`
+      select 'relay' as obstacle from relay_sessions where user_id = ${userId} and state <> 'stopped'
+      union all select 'instance' from instances i join relay_sessions s on s.id = i.session_id
+        where s.user_id = ${userId} and i.gone_at is null
+      union all select 'subscription' from subscriptions s where s.user_id = ${userId} and ${isUncancelled(sql)}
+      union all select 'billing_event' from billing_events where user_id = ${userId} and status in ('pending', 'unresolved')
+      limit 1`,
+  )?.obstacle
+
+export type EraseOutcome =
+  | { readonly type: 'erased' }
+  /** Not scheduled any more, not due, or erased by another process. */
+  | { readonly type: 'not_due' }
+  | { readonly type: 'blocked'; readonly obstacle: DeletionObstacle }
+
+/**
+ * Erases an account that is due, in one transaction. Its rows go with it. Its billing events stay for bookkeeping, without the
+ * account and without the bodies of webhooks, which contain names and addresses.
+ */
+export const eraseAccount = (sql: Database, userId: string): Promise<EraseOutcome> =>
+  sql.begin(async (tx): Promise<EraseOutcome> => {
+    const due = first(await tx`select from users where id = ${userId} and deletion_due_at <= now() for update`)
+    if (!due) return { type: 'not_due' }
+    const obstacle = await findObstacle(tx, userId)
+    if (obstacle) return { type: 'blocked', obstacle }
+    // Queues the revocation of chat tokens at their providers.
+    await deleteOAuthAccounts(tx, tx`a.user_id = ${userId}`)
+    await tx`update billing_events set body = null where user_id = ${userId}`
+    await tx`
+      delete from billing_customers c using subscriptions s
+      where s.user_id = ${userId} and c.provider = s.provider and c.subscription_id = s.subscription_id`
+    await tx`insert into erased_accounts (user_id) values (${userId}) on conflict do nothing`
+    await recordAuditEntry(tx, { initiator: 'system', action: 'account_erased', detail: { account_id: userId } })
+    await tx`delete from users where id = ${userId}`
+    return { type: 'erased' }
+  }) as Promise<EraseOutcome>

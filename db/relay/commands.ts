@@ -1,0 +1,124 @@
+/** The inbox of commands of a relay session: its row holds the last command until its workflow has carried it out. */
+import { commandAfter, type Initiator, type RelayCommand, relayCommands } from '../../domain/relay/session.ts'
+import { type Fragment, first, type Sql } from '../connection.ts'
+import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddress } from './sessions.ts'
+
+/** The API delivers a command at once. When that fails, a job delivers it after this many seconds. */
+export const deliverAfterSeconds = 3
+
+/**
+ * Records a command for a live session.
+ * @returns the row with the command's number; undefined when the session is stopped.
+ */
+export const recordCommand = (
+  sql: Sql,
+  sessionId: string,
+  requested: RelayCommand,
+  initiator: Initiator,
+): Promise<RelaySessionRow | undefined> => setCommand(sql, sql`id = ${sessionId}`, requested, initiator)
+
+/**
+ * Records a user's command for one of the user's sessions, which {@link findOwnedSession} finds by the same address.
+ * @returns the row with the command's number; undefined when the session is stopped or does not exist.
+ */
+export const recordUserCommand = (
+  sql: Sql,
+  userId: string,
+  by: SessionAddress,
+  requested: RelayCommand,
+): Promise<RelaySessionRow | undefined> =>
+  setCommand(sql, sql`id = (select id ${fromOwned(sql, userId, by)})`, requested, 'user')
+
+async function setCommand(
+  sql: Sql,
+  isAddressed: Fragment,
+  requested: RelayCommand,
+  initiator: Initiator,
+): Promise<RelaySessionRow | undefined> {
+  // The rule's result for each command that the row may have, so that one statement reads and writes the row.
+  const next = Object.fromEntries(relayCommands.map((current) => [current, commandAfter(current, requested)]))
+  return first(
+    await sql<RelaySessionRow[]>`
+      update relay_sessions set
+        command = ${sql.json(next)}::jsonb ->> command,
+        command_initiator = case when command = 'disconnect' then command_initiator else ${initiator} end,
+        -- now() may be earlier than a transition that this statement waited for.
+        command_seq = command_seq + 1, commanded_at = clock_timestamp(),
+        deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}), delivery_attempts = 0
+      where ${isAddressed} and state <> 'stopped'
+      returning ${relaySessionColumns(sql)}`,
+  )
+}
+
+/**
+ * Disconnects all relays of a user. Statements that lock several sessions lock them in the order of their ids, which rules out
+ * deadlocks.
+ * @returns the sessions that have a command to deliver now.
+ */
+export const disconnectAll = async (sql: Sql, userId: string, initiator: Initiator): Promise<RelaySessionRow[]> =>
+  sql<RelaySessionRow[]>`
+    with live as (
+      select id as live_id from relay_sessions
+      where user_id = ${userId} and state <> 'stopped' and command <> 'disconnect' order by id for no key update
+    )
+    update relay_sessions set command = 'disconnect', command_initiator = ${initiator}, command_seq = command_seq + 1,
+      commanded_at = clock_timestamp(), deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}),
+      delivery_attempts = 0
+    from live where id = live_id
+    returning ${relaySessionColumns(sql)}`
+
+/** Records that the workflow has the command of this number and all commands before it. */
+export const markCommandDelivered = async (sql: Sql, sessionId: string, seq: number): Promise<void> => {
+  await sql`update relay_sessions set command_delivered_seq = greatest(command_delivered_seq, ${seq}) where id = ${sessionId}`
+}
+
+export interface DeliveredCommand {
+  readonly id: string
+  readonly seq: number
+}
+
+/** The same for several sessions in one statement, for use with `batch`. */
+export async function markCommandsDelivered(sql: Sql, delivered: readonly DeliveredCommand[]): Promise<undefined[]> {
+  await sql`
+    with delivered as (
+      select s.id, max(d.seq) as seq
+      from unnest(${delivered.map((one) => one.id)}::uuid[], ${delivered.map((one) => one.seq)}::int[]) as d (id, seq)
+        join relay_sessions s on s.id = d.id
+      group by s.id
+    ), locked as (
+      select s.id, delivered.seq from relay_sessions s join delivered on delivered.id = s.id order by s.id for no key update of s
+    )
+    update relay_sessions s set command_delivered_seq = greatest(command_delivered_seq, locked.seq)
+    from locked where s.id = locked.id`
+  return delivered.map(() => undefined)
+}
+
+const isUndelivered = (sql: Sql) => sql`command_delivered_seq < command_seq and state <> 'stopped'`
+
+/** Live sessions with an undelivered command whose next attempt is due, the longest due first. */
+export const listUndeliveredCommands = async (sql: Sql, limit: number): Promise<RelaySessionRow[]> =>
+  sql<RelaySessionRow[]>`
+    select ${relaySessionColumns(sql)} from relay_sessions
+    where ${isUndelivered(sql)} and deliver_at <= now()
+    order by deliver_at limit ${limit}`
+
+const deliveryBackoffSecondsMax = 600
+
+/** Schedules the next attempt with exponential backoff. */
+export const postponeDelivery = async (sql: Sql, sessionId: string, seq: number): Promise<void> => {
+  await sql`
+    update relay_sessions set delivery_attempts = delivery_attempts + 1,
+      deliver_at = now() + make_interval(secs => least(${deliveryBackoffSecondsMax},
+        ${deliverAfterSeconds} * power(2, least(delivery_attempts, 20))))
+    where id = ${sessionId} and command_seq = ${seq}`
+}
+
+/** The number of undelivered commands, and the age of the oldest one in seconds. */
+export async function countUndeliveredCommands(sql: Sql): Promise<{ commands: number; oldestSeconds: number }> {
+  const row = first(
+    await sql<{ commands: number; oldestSeconds: number }[]>`
+      select count(*)::int as commands, coalesce(extract(epoch from now() - min(commanded_at)), 0)::float8 as oldest_seconds
+      from relay_sessions where ${isUndelivered(sql)}`,
+  )
+  return row ?? { commands: 0, oldestSeconds: 0 }
+}

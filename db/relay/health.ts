@@ -1,0 +1,264 @@
+/** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay/health.ts`. */
+
+import type { ActiveObservation, Reception, ReportObservation } from '../../domain/relay/health.ts'
+import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../../domain/relay/ingest.ts'
+import { bytesReceivedMax, secondsPublishingMax } from '../../domain/relay/ingest-totals.ts'
+import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
+import { type Fragment, first, type Sql } from '../connection.ts'
+import { currentEpoch } from '../fleet/epochs.ts'
+import type { BoundSession } from '../fleet/orphans.ts'
+import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
+
+export interface HealthReport {
+  readonly sessionId: string
+  readonly instanceId: string
+  /** Whether it was authenticated by the instance's own secret. Such an instance has a row in `instances`. */
+  readonly hasOwnSecret: boolean
+  /** Whether no stream comes in; undefined when the report does not state it. */
+  readonly isIdle: boolean | undefined
+  readonly ingest: IngestReport
+}
+
+export interface ReportedSession {
+  state: RelayState
+  reason: RelayReason
+  command: RelayCommand
+  /** The instance that is bound to the session; null before one is. */
+  boundInstanceId: string | null
+  /**
+   * Whether the report comes from an instance of another session: another one is bound to this session, or while none is,
+   * its row in `instances` belongs to another session or to none, or is retired. An instance without a row is accepted
+   * with a master secret only.
+   */
+  isOtherInstance: boolean
+  /** The id of the present epoch of the database. */
+  epoch: string | null
+}
+
+/**
+ * Stores a batch of reports. Reports of an instance of another session are not stored, and of those for a session that has
+ * stopped only the totals of the first minute are. The ingest columns follow `ingestAfter` in `domain/relay/ingest.ts`.
+ * @param ageSecondsMax the longest time between two summaries that counts as time with a stream.
+ * @returns the session of each report, in their order; undefined for an unknown session.
+ */
+export async function recordReports(
+  sql: Sql,
+  reports: readonly HealthReport[],
+  ageSecondsMax: number,
+): Promise<(ReportedSession | undefined)[]> {
+  /** By the process that states the total: a newer one than that of the row, an older one, or the same. */
+  const byProcess = (newer: Fragment, older: Fragment, same: Fragment) => sql`case
+          when excluded.instance_id <> h.instance_id or excluded.process_started_at_ms > h.process_started_at_ms
+            then ${newer}
+          when excluded.process_started_at_ms < h.process_started_at_ms then ${older}
+          else ${same} end`
+  const rows = await sql<(ReportedSession & { place: number })[]>`
+    with report as (
+      select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
+        place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
+        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint,
+        publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int
+      ), set_config('synchronous_commit', 'off', true)
+    ), matched as (
+      select r.*, s.state, s.reason, s.command, s.created_at, s.stopped_at, s.instance_id as bound_instance_id,
+        -- A subquery in a case runs only for its branch: reports of bound sessions do not read instances.
+        case when s.instance_id is not null then s.instance_id <> r.instance_id else coalesce((
+          select i.session_id is distinct from s.id or i.retired_at is not null
+          from instances i where i.instance_id = r.instance_id
+        ), r.has_own_secret) end as is_other_instance
+      from report r join relay_sessions s on s.id = r.session_id
+    ), storable as (
+      select place, session_id, instance_id, is_idle, bytes_total, publishing_ms, started_at_ms, peak_bitrate_kbps, summary.*,
+        -- Of a stopped session the time of the last report stays as it was.
+        case when state = 'stopped' then created_at else now() end as reported_at
+      from matched left join lateral (
+        select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine where state <> 'stopped'
+      ) summary on true
+      where not is_other_instance and (state <> 'stopped'
+        or bound_instance_id is not null and stopped_at > now() - interval '1 minute')
+    ), stored as (
+      insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
+        bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total,
+        publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
+        recent_slot)
+      select distinct on (session_id) session_id, instance_id, reported_at, case when is_idle then now() end,
+        case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
+        engine, case when is_publishing is not null then now() end, bytes_total,
+        publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
+        peak_bitrate_kbps, case when is_publishing is not null then array[bitrate_kbps] end,
+        case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
+      from storable
+      order by session_id, place desc
+      on conflict (session_id) do update set
+        instance_id = excluded.instance_id, last_report_at = greatest(h.last_report_at, excluded.last_report_at),
+        -- A counter that has grown shows a stream between the reports.
+        idle_since = case
+          when excluded.idle_since is null then null
+          when excluded.bytes_total > h.bytes_total then excluded.idle_since
+          else coalesce(h.idle_since, excluded.idle_since) end,
+        bytes_total = case
+          when excluded.bytes_total is null then h.bytes_total
+          else ${byProcess(sql`excluded.bytes_total`, sql`h.bytes_total`, sql`greatest(h.bytes_total, excluded.bytes_total)`)} end,
+        publishing_ms = case
+          when excluded.bytes_total is null then h.publishing_ms
+          else ${byProcess(sql`excluded.publishing_ms`, sql`h.publishing_ms`, sql`greatest(h.publishing_ms, excluded.publishing_ms)`)} end,
+        process_started_at_ms = case
+          when excluded.bytes_total is null then h.process_started_at_ms
+          when excluded.instance_id <> h.instance_id then excluded.process_started_at_ms
+          else greatest(h.process_started_at_ms, excluded.process_started_at_ms) end,
+        bytes_received = least(${bytesReceivedMax}::bigint, h.bytes_received + case
+          when excluded.bytes_total is null then 0
+          else ${byProcess(sql`excluded.bytes_total`, sql`0`, sql`greatest(0, excluded.bytes_total - coalesce(h.bytes_total, 0))`)} end),
+        -- The rest is as it was when the report does not state whether a stream comes in.
+        ingest_at = coalesce(excluded.ingest_at, h.ingest_at),
+        is_publishing = coalesce(excluded.is_publishing, h.is_publishing),
+        bitrate_kbps = coalesce(excluded.bitrate_kbps, h.bitrate_kbps),
+        links = coalesce(excluded.links, h.links),
+        players = coalesce(excluded.players, h.players),
+        rtt_ms = case when excluded.ingest_at is null then h.rtt_ms else excluded.rtt_ms end,
+        loss_pct = case when excluded.ingest_at is null then h.loss_pct else excluded.loss_pct end,
+        engine = case when excluded.ingest_at is null then h.engine else excluded.engine end,
+        publishing_since = case
+          when excluded.is_publishing <> h.is_publishing or h.is_publishing is null then excluded.publishing_since
+          else h.publishing_since end,
+        peak_bitrate_kbps = greatest(h.peak_bitrate_kbps, excluded.peak_bitrate_kbps),
+        seconds_publishing = least(${secondsPublishingMax}::float8, h.seconds_publishing + case
+          when excluded.publishing_ms is null and h.is_publishing and excluded.is_publishing
+            then least(greatest(0, extract(epoch from excluded.ingest_at - h.ingest_at)), ${ageSecondsMax}::float8)
+          when excluded.publishing_ms is null then 0
+          else ${byProcess(sql`excluded.publishing_ms / 1000::float8`, sql`0`, sql`greatest(0, excluded.publishing_ms - coalesce(h.publishing_ms, h.seconds_publishing * 1000)) / 1000`)} end),
+        recent_bitrate_kbps = case
+          when excluded.recent_slot is null then h.recent_bitrate_kbps
+          when h.recent_slot is null or excluded.recent_slot - h.recent_slot >= ${recentSlots}::int
+            then excluded.recent_bitrate_kbps
+          when excluded.recent_slot <= h.recent_slot then trim_array(h.recent_bitrate_kbps, 1)
+            || greatest(h.recent_bitrate_kbps[cardinality(h.recent_bitrate_kbps)], excluded.recent_bitrate_kbps[1])
+          else (h.recent_bitrate_kbps || array_fill(null::int, array[excluded.recent_slot - h.recent_slot - 1])
+            || excluded.recent_bitrate_kbps)
+            [cardinality(h.recent_bitrate_kbps) + excluded.recent_slot - h.recent_slot - ${recentSlots}::int + 1 :]
+          end,
+        recent_slot = greatest(h.recent_slot, excluded.recent_slot)
+    )
+    select place, state, reason, command, bound_instance_id, is_other_instance, ${currentEpoch(sql)} as epoch from matched`
+  const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
+  return reports.map((_, index) => sessions.get(index))
+}
+
+const toRecord = ({ sessionId, instanceId, hasOwnSecret, isIdle, ingest }: HealthReport, place: number) => ({
+  place,
+  session_id: sessionId,
+  instance_id: instanceId,
+  has_own_secret: hasOwnSecret,
+  is_idle: isIdle ?? false,
+  is_publishing: ingest.summary?.isPublishing,
+  bitrate_kbps: ingest.summary?.bitrateKbps,
+  links: ingest.summary?.links,
+  players: ingest.summary?.players,
+  rtt_ms: ingest.summary?.rttMs,
+  loss_pct: ingest.summary?.lossPct,
+  engine: ingest.summary?.engine,
+  bytes_total: ingest.bytesTotal,
+  publishing_ms: ingest.publishingMs,
+  started_at_ms: ingest.startedAtMs,
+  peak_bitrate_kbps: ingest.peakBitrateKbps,
+})
+
+export interface IngestSummaryRow extends IngestSummary {
+  /** When the relay stated the summary. */
+  ingestAt: Date
+  publishingSince: Date
+  bytesReceived: number
+  peakBitrateKbps: number
+  secondsPublishing: number
+  activeSeconds: number
+}
+
+/** How long a session `s` has been active, until now or its end; 0 before. */
+export const activeSeconds = (sql: Sql) =>
+  sql`coalesce(extract(epoch from coalesce(s.stopped_at, now()) - s.active_at), 0)::float8 as active_seconds`
+
+/** The last summary and the totals of a session; undefined before the first summary. */
+export const findIngestSummary = async (sql: Sql, sessionId: string): Promise<IngestSummaryRow | undefined> =>
+  first(
+    await sql<IngestSummaryRow[]>`
+      select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, ingest_at, publishing_since,
+        bytes_received::float8, peak_bitrate_kbps, seconds_publishing, ${activeSeconds(sql)}
+      from relay_health h join relay_sessions s on s.id = h.session_id
+      where session_id = ${sessionId} and is_publishing is not null`,
+  )
+
+/** Whether the bound instance of a session has reported. */
+export const hasReported = async (sql: Sql, sessionId: string): Promise<boolean> =>
+  (
+    await sql`
+      select from relay_health h join relay_sessions s on s.id = h.session_id and s.instance_id = h.instance_id
+      where h.session_id = ${sessionId}`
+  ).count > 0
+
+export interface QuietSession extends BoundSession, ActiveObservation {}
+
+/** Active sessions without a report for longer than `quietSeconds`. */
+export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise<QuietSession[]> {
+  const rows = await sql<(Omit<QuietSession, keyof Reception> & ReceptionRow)[]>`
+    select s.id, s.instance_id, s.region, active_in_region,
+      (select extract(epoch from clock_timestamp() - last_report_at)::float8 from relay_health h
+        where h.session_id = s.id and h.instance_id = s.instance_id) as last_report_seconds,
+      extract(epoch from clock_timestamp() - active_at)::float8 as active_seconds, ${receptionColumns(sql)}
+    from presence api, relay_sessions s join (
+      select region, count(*)::int as active_in_region from relay_sessions where state = 'active' group by region
+    ) counted using (region) ${joinPath(sql, sql`s.region`)}
+    where api.role = 'api' and s.state = 'active' and s.active_at < now() - make_interval(secs => ${quietSeconds})
+      -- Of the reports, which include those of all sessions of the past, only recent ones are joined.
+      and not exists (
+        select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id
+          and h.last_report_at >= now() - make_interval(secs => ${quietSeconds}))`
+  return rows.map((row) => ({ ...row, ...toReception(row) }))
+}
+
+/** Sessions that wait for a report although it came: the signal of the API was lost. */
+export async function listMissedReports(sql: Sql, limit: number): Promise<{ ready: string[]; restored: string[] }> {
+  const rows = await sql<{ id: string; state: RelayState }[]>`
+    select s.id, s.state from relay_sessions s
+    join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+    where s.state in ('provisioning', 'grace') and h.last_report_at < now() - interval '2 seconds'
+      and (s.state = 'provisioning' or (s.reason = 'health_lost' and h.last_report_at > s.grace_started_at))
+    limit ${limit}`
+  const idsIn = (state: RelayState) => rows.filter((row) => row.state === state).map((row) => row.id)
+  return { ready: idsIn('provisioning'), restored: idsIn('grace') }
+}
+
+export interface UnreportedInstance extends BoundSession, ReportObservation {
+  readonly region: string
+  /** Since the instance was bound to its session. */
+  readonly boundSeconds: number
+  /** Whether it was ready before the session, and so should report at once. */
+  readonly isWarm: boolean
+}
+
+/** Sessions that are provisioning on an instance that was bound longer than `boundSeconds` ago and has never reported. */
+export async function listUnreportedInstances(
+  sql: Sql,
+  boundSeconds: number,
+  limit: number,
+): Promise<UnreportedInstance[]> {
+  const rows = await sql<(Omit<UnreportedInstance, keyof Reception | 'lastReportSeconds'> & ReceptionRow)[]>`
+    select s.id, s.instance_id, s.region,
+      extract(epoch from clock_timestamp() - s.instance_bound_at)::float8 as bound_seconds,
+      coalesce(i.is_warm, false) as is_warm, ${receptionColumns(sql)}
+    from relay_sessions s join presence api on api.role = 'api' left join instances i on i.instance_id = s.instance_id
+      ${joinPath(sql, sql`s.region`)}
+    where s.state = 'provisioning' and s.instance_id is not null
+      and s.instance_bound_at < clock_timestamp() - make_interval(secs => ${boundSeconds})
+      and not exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id)
+    limit ${limit}`
+  return rows.map((row) => ({ ...row, lastReportSeconds: null, ...toReception(row) }))
+}
+
+/** Active sessions that are older than `ageSeconds` and through which no stream has come in for `idleSeconds`. */
+export const listIdleSessions = async (sql: Sql, ageSeconds: number, idleSeconds: number): Promise<string[]> =>
+  (
+    await sql<{ id: string }[]>`
+      select s.id from relay_sessions s join relay_health h on h.session_id = s.id
+      where s.state = 'active' and s.created_at < now() - make_interval(secs => ${ageSeconds})
+        and h.idle_since < now() - make_interval(secs => ${idleSeconds})`
+  ).map((row) => row.id)

@@ -1,0 +1,24 @@
+/** Changes of relay sessions that their clients see, as the triggers of `migrations/0019` report them. */
+import { type Database, listen } from '../connection.ts'
+
+const channel = 'relay_session_changed'
+
+export interface SessionChange {
+  readonly userId: string
+  readonly sessionId: string
+}
+
+interface Listener {
+  readonly onChange: (change: SessionChange) => void
+  /** Called whenever listening begins, also after a lost connection: changes before it may have been missed. */
+  readonly onListening: () => void
+}
+
+/** Listens by the rules of `listen`. */
+export async function listenForSessionChanges(sql: Database, { onChange, onListening }: Listener): Promise<void> {
+  const onNotification = (payload: string) => {
+    const [userId = '', sessionId = ''] = payload.split(' ')
+    onChange({ userId, sessionId })
+  }
+  await listen(sql, channel, onNotification, onListening)
+}

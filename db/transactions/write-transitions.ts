@@ -1,0 +1,274 @@
+/**
+ * Writes the transitions that a relay session's workflow decided on. One transaction updates the row, the history, the usage
+ * and the audit trail. It locks the row first and compares it with the workflow's state: a newer command, a report or an
+ * outage of ours may have come in between. Deadlines are compared with Postgres's clock, so the outcomes contain durations.
+ */
+import { findObjection, isCheckedForObjections, type ObservedSession } from '../../domain/relay/health.ts'
+import type {
+  Initiator,
+  ProvisioningDetail,
+  RelayCommand,
+  RelayReason,
+  RelaySessionEvent,
+  RelayState,
+  Transition,
+} from '../../domain/relay/session.ts'
+import { recordAuditEntry } from '../audit.ts'
+import { closeUsageInterval, openUsageInterval } from '../billing/usage-intervals.ts'
+import { type Database, first, type Sql } from '../connection.ts'
+import { notifyOfTransitions } from '../notifications/relay-notices.ts'
+import { hasEnabledNotifications, type Notify } from '../notifications/settings.ts'
+import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
+
+export interface TransitionsRequest {
+  readonly sessionId: string
+  /** The number of transitions in the workflow's state. */
+  readonly version: number
+  /** The last command that the workflow has carried out, the present one included. */
+  readonly commandSeq: number
+  /** The event that causes the transitions. */
+  readonly cause: RelaySessionEvent['type']
+  /** One transition, or two that belong together. Without any, the row is only compared. */
+  readonly transitions: readonly Transition[]
+  /** The length of the grace that the transitions begin; null when they lead elsewhere. */
+  readonly graceSeconds: number | null
+  /** The id of the operator's request on the row; null when the event is no operator's request. */
+  readonly operatorRequestId: string | null
+  readonly settings: {
+    readonly provisionTimeoutSeconds: number
+    readonly healthTimeoutSeconds: number
+    readonly graceSeconds: number
+    readonly maxSessionSeconds: number
+  }
+  /** Stored when provisioning failed; see `provisioningDetails`. */
+  readonly detail?: ProvisioningDetail | null
+  /** How often relays report. */
+  readonly healthIntervalSeconds: number
+}
+
+/** The part of a session's row that its workflow keeps as its own state. */
+export interface StoredSessionState {
+  readonly state: RelayState
+  readonly reason: RelayReason
+  readonly version: number
+  readonly instanceId: string | null
+  /** The last command that the state reflects. */
+  readonly commandSeq: number
+  /** Until grace ends, in milliseconds from now; null outside of grace. */
+  readonly endsInMillis: number | null
+}
+
+export type TransitionsOutcome =
+  /** The state as it is now: written by this request, by an earlier attempt of it, or left as it was. */
+  | { readonly type: 'stored'; readonly isWritten: boolean; readonly session: StoredSessionState }
+  /** Nothing is written: a command was accepted that the workflow does not have yet. */
+  | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
+  /** Nothing is written: the relay that the transitions would give up reports. */
+  | { readonly type: 'reporting' }
+  /** Nothing is written: the deadline is still ahead, or is extended by an outage of ours. */
+  | { readonly type: 'postponed'; readonly forMillis: number }
+  /** Nothing is written: the report that the event expects has not come yet. */
+  | { readonly type: 'not_reported' }
+  /** Nothing is written: the operator's request was withdrawn, because it had been answered with an error. */
+  | { readonly type: 'withdrawn' }
+
+export interface AcceptedCommand {
+  readonly seq: number
+  readonly command: RelayCommand
+  readonly initiator: Initiator
+}
+
+interface LockedSession {
+  id: string
+  userId: string
+  state: RelayState
+  reason: RelayReason
+  version: number
+  command: RelayCommand
+  commandSeq: number
+  commandInitiator: Initiator
+  commandDeliveredSeq: number
+  instanceId: string | null
+  operatorRequest: { id: string; ip: string } | null
+  endsInMillis: number | null
+  hasEnabledNotifications: boolean
+}
+
+/**
+ * Safe to repeat: a second attempt finds the version of the first and answers with the stored state.
+ * @param notify enqueues the notifications of the user; called once for each transition that has one.
+ */
+export const writeTransitions = (
+  sql: Database,
+  request: TransitionsRequest,
+  notify?: Notify,
+): Promise<TransitionsOutcome> =>
+  sql.begin(async (tx): Promise<TransitionsOutcome> => {
+    const row = await lockSession(tx, request.sessionId)
+    // The account was deleted together with its sessions, so this one counts as stopped.
+    if (!row) return unchanged(stoppedWithAccount(request))
+    if (row.version !== request.version) return unchanged(storedState(row))
+    if (row.commandSeq > request.commandSeq) {
+      const command = { seq: row.commandSeq, command: row.command, initiator: row.commandInitiator }
+      return { type: 'newer_command', command }
+    }
+    if (request.transitions.length === 0)
+      return (await hasMissedFirstReport(tx, row)) ? { type: 'reporting' } : unchanged(storedState(row))
+    if (request.operatorRequestId !== null && request.operatorRequestId !== row.operatorRequest?.id)
+      return { type: 'withdrawn' }
+    const objection = await objectTo(tx, row, request)
+    if (objection) return objection
+    const session = await write(tx, row, request)
+    // What a transition notifies of is off by default.
+    if (notify && row.hasEnabledNotifications) await notifyOfTransitions(tx, row.id, request.transitions, notify)
+    return { type: 'stored', isWritten: true, session }
+  }) as Promise<TransitionsOutcome>
+
+const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefined> =>
+  first(
+    await tx<LockedSession[]>`
+      select id, user_id, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
+        instance_id, operator_request, ${hasEnabledNotifications(tx, tx`relay_sessions.user_id`)} as has_enabled_notifications,
+        (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
+      from relay_sessions where id = ${id} for update`,
+  )
+
+/** A warm instance may report before the workflow of its session runs. */
+const hasMissedFirstReport = async (tx: Sql, { id, state, instanceId }: LockedSession): Promise<boolean> =>
+  state === 'provisioning' &&
+  instanceId !== null &&
+  (await tx`select from relay_health where session_id = ${id} and instance_id = ${instanceId}`).count > 0
+
+const unchanged = (session: StoredSessionState): TransitionsOutcome => ({ type: 'stored', isWritten: false, session })
+
+const storedState = (row: LockedSession): StoredSessionState => ({
+  state: row.state,
+  reason: row.reason,
+  version: row.version,
+  instanceId: row.instanceId,
+  commandSeq: row.commandDeliveredSeq,
+  endsInMillis: row.endsInMillis,
+})
+
+const stoppedWithAccount = ({ version, commandSeq }: TransitionsRequest): StoredSessionState => ({
+  state: 'stopped',
+  reason: 'force_disconnected',
+  version: version + 1,
+  instanceId: null,
+  commandSeq,
+  endsInMillis: null,
+})
+
+/** The outcome when the relay's health objects to the transitions; undefined when they can be written. */
+async function objectTo(
+  tx: Sql,
+  row: LockedSession,
+  { cause, settings }: TransitionsRequest,
+): Promise<TransitionsOutcome | undefined> {
+  if (!isCheckedForObjections(cause)) return undefined
+  const objection = findObjection(cause, await observe(tx, row), settings)
+  if (!objection) return undefined
+  if (objection.type === 'outdated') return unchanged(storedState(row))
+  if (objection.type === 'reporting') return objection
+  // Clients show a countdown to the end of grace.
+  if (objection.isExtended && row.state === 'grace')
+    await tx`
+      update relay_sessions set grace_ends_at = clock_timestamp() + make_interval(secs => ${objection.forSeconds})
+      where id = ${row.id}`
+  return { type: 'postponed', forMillis: objection.forSeconds * 1000 }
+}
+
+interface ObservationRow extends ReceptionRow {
+  lastReportSeconds: number | null
+  idleSeconds: number | null
+  createdSeconds: number
+  graceSeconds: number | null
+  graceEndsInSeconds: number | null
+  workerForSeconds: number
+  workerLastSeenSeconds: number
+}
+
+async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession): Promise<ObservedSession> {
+  const row = first(
+    await tx<ObservationRow[]>`
+      select extract(epoch from clock_timestamp() - h.last_report_at)::float8 as last_report_seconds,
+        extract(epoch from clock_timestamp() - h.idle_since)::float8 as idle_seconds,
+        extract(epoch from clock_timestamp() - s.created_at)::float8 as created_seconds,
+        extract(epoch from clock_timestamp() - s.grace_started_at)::float8 as grace_seconds,
+        extract(epoch from s.grace_ends_at - clock_timestamp())::float8 as grace_ends_in_seconds,
+        ${receptionColumns(tx)}, ${presenceColumns(tx, 'worker')}
+      from relay_sessions s
+      left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      ${joinPath(tx, tx`s.region`)}, presence api, presence worker
+      where s.id = ${id} and api.role = 'api' and worker.role = 'worker'`,
+  )
+  if (!row) throw new Error('the table presence lacks a role')
+  return { ...row, state, reason, instanceId, ...toReception(row), worker: toPresence(row, 'worker') }
+}
+
+async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): Promise<StoredSessionState> {
+  const { transitions, graceSeconds } = request
+  for (const [index, { to, reason, initiator }] of transitions.entries()) {
+    await tx`
+      with session as (
+        update relay_sessions set
+          state = ${to}, reason = ${reason}, version = version + 1,
+          active_at = case when ${to} = 'active' then coalesce(active_at, now()) else active_at end,
+          grace_started_at = case when ${to} = 'grace' then now() else grace_started_at end,
+          grace_ends_at = case when ${to} = 'grace' then now() + make_interval(secs => ${graceSeconds ?? 0}) end,
+          stopped_at = case when ${to} = 'stopped' then now() end,
+          pair_token = case when ${to} <> 'stopped' then pair_token end,
+          pair_token_sealed = case when ${to} <> 'stopped' then pair_token_sealed end,
+          pair_token_hash = case when ${to} <> 'stopped' then pair_token_hash end,
+          relay_ws_token = case when ${to} <> 'stopped' then relay_ws_token end,
+          relay_ws_token_sealed = case when ${to} <> 'stopped' then relay_ws_token_sealed end,
+          relay_ws_token_hash = case when ${to} <> 'stopped' then relay_ws_token_hash end,
+          -- The state reflects this command. A stopped session has no command left to deliver.
+          command_delivered_seq = case when ${to} = 'stopped' then command_seq
+            else greatest(command_delivered_seq, ${request.commandSeq}) end,
+          detail = ${request.detail ?? null}, operator_request = null, signal_at = null, signal_attempts = 0
+        where id = ${row.id} returning id, version
+      )
+      insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator)
+      select id, version, ${transitions[index - 1]?.to ?? row.state}, ${to}, ${reason}, ${initiator} from session`
+    if (to === 'active') await openUsageInterval(tx, row.id, row.userId)
+    if (to === 'stopped') await closeUsageInterval(tx, row.id, { ...request.settings, ...request })
+  }
+  const last = transitions.at(-1)
+  const state = last?.to ?? row.state
+  return {
+    state,
+    reason: last?.reason ?? row.reason,
+    version: row.version + transitions.length,
+    instanceId: row.instanceId,
+    commandSeq: await completeOperatorRequest(tx, row, request, state),
+    endsInMillis: graceSeconds === null ? null : graceSeconds * 1000,
+  }
+}
+
+/**
+ * Writes the audit entry of an operator's transition. A session that an operator made active again also gets the command `run`.
+ * @returns the number of the last command that the state reflects.
+ */
+async function completeOperatorRequest(
+  tx: Sql,
+  { id, userId, command, operatorRequest }: LockedSession,
+  { operatorRequestId, commandSeq }: TransitionsRequest,
+  to: RelayState,
+): Promise<number> {
+  if (operatorRequestId === null || !operatorRequest) return commandSeq
+  await recordAuditEntry(tx, {
+    initiator: 'operator',
+    action: 'session_transitioned',
+    userId,
+    ip: operatorRequest.ip,
+    detail: { session_id: id, to, request_id: operatorRequest.id },
+  })
+  if (to !== 'active' || command === 'run') return commandSeq
+  const seq = commandSeq + 1
+  await tx`
+    update relay_sessions set command = 'run', command_initiator = 'operator', command_seq = ${seq},
+      command_delivered_seq = ${seq}, commanded_at = clock_timestamp()
+    where id = ${id}`
+  return seq
+}

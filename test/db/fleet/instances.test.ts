@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import type { Sql } from '../../../db/connection.ts'
+import { claimWarmInstance, listInstancesOfSession, moveToNextZone } from '../../../db/fleet/instances.ts'
+import { createInstanceId } from '../../../platform/instance-secrets.ts'
+import { waitForBlockedQuery } from '../../support/locks.ts'
+import { writeStopped } from '../../support/relay-rows.ts'
+import { startTransitions } from '../../support/relay-transitions.ts'
+import { insertWarmInstance } from '../../support/unbound-relays.ts'
+
+const { sql, insertSession } = await startTransitions()
+
+/** Reserves an instance in the first zone for a new session. */
+async function givenReservation() {
+  const [sessionId, instanceId] = [await insertSession(), createInstanceId('aws')]
+  await sql`
+    insert into instances (instance_id, session_id, region, provider, zone)
+    values (${instanceId}, ${sessionId}, 'here', 'aws', 0)`
+  return { sessionId, instanceId, nextId: createInstanceId('aws') }
+}
+
+describe('an instance that its zone has no room for', () => {
+  test('is replaced by one in the next zone, and is gone', async () => {
+    const { sessionId, instanceId, nextId } = await givenReservation()
+    expect(await moveToNextZone(sql, instanceId, nextId)).toEqual({ instanceId: nextId, zone: 1 })
+    expect(await listInstancesOfSession(sql, sessionId)).toMatchObject([{ instanceId: nextId, zone: 1 }])
+  })
+
+  test('is not replaced when its session has stopped meanwhile, so that nothing is created after the clean-up', async () => {
+    const { sessionId, instanceId, nextId } = await givenReservation()
+    await writeStopped(sql, sessionId)
+    expect(await moveToNextZone(sql, instanceId, nextId)).toBeUndefined()
+    expect(await listInstancesOfSession(sql, sessionId)).toEqual([])
+  })
+})
+
+describe('a warm instance whose row is locked when a session needs one', () => {
+  const placement = { region: 'local', image: 'an image', reportSecondsMax: 3600 }
+
+  /**
+   * The instance that a session gets while a transaction has the one that reported last locked.
+   * @param change what that transaction changes before its end.
+   */
+  async function claimLocked(instanceId: string, change: (other: Sql) => PromiseLike<unknown>) {
+    await sql`update instances set last_report_at = now() where instance_id = ${instanceId}`
+    const sessionId = await insertSession()
+    const claiming = sql.begin(async (other) => {
+      await other`select from instances where instance_id = ${instanceId} for no key update`
+      const claim = claimWarmInstance(sql, sessionId, placement).execute()
+      await waitForBlockedQuery(sql, other)
+      await change(other)
+      return { claim }
+    })
+    const [claimed] = await (await claiming).claim
+    return claimed?.instanceId
+  }
+
+  test('is given to it when the row is free again, as after a stored report', async () => {
+    const instanceId = await insertWarmInstance(sql, { image: placement.image })
+    const claimed = claimLocked(
+      instanceId,
+      (tx) => tx`update instances set last_report_at = now() where instance_id = ${instanceId}`,
+    )
+    expect(await claimed).toBe(instanceId)
+  })
+
+  test('is not given to it when another session has got it: the session gets the next one, or none', async () => {
+    const takenAnd = async () => {
+      const instanceId = await insertWarmInstance(sql, { image: placement.image })
+      const otherSession = await insertSession()
+      return claimLocked(
+        instanceId,
+        (tx) => tx`update instances set session_id = ${otherSession} where instance_id = ${instanceId}`,
+      )
+    }
+    const next = await insertWarmInstance(sql, { image: placement.image })
+    await sql`update instances set last_report_at = now() - interval '1 second' where instance_id = ${next}`
+    expect(await takenAnd()).toBe(next)
+    expect(await takenAnd()).toBeUndefined()
+  })
+})
+
+test('a session gets a warm instance of the present image before one of an old image that reported later', async () => {
+  const placement = { region: 'local', image: 'the present image', reportSecondsMax: 3600 }
+  await sql`update instances set gone_at = now()`
+  const reportedMinutesAgo = async (minutes: number, image: string | null) => {
+    const instanceId = await insertWarmInstance(sql, { image })
+    await sql`
+      update instances set last_report_at = now() - make_interval(mins => ${minutes}) where instance_id = ${instanceId}`
+    return instanceId
+  }
+  const imageless = await reportedMinutesAgo(1, null)
+  const old = await reportedMinutesAgo(0, 'an old image')
+  const current = await reportedMinutesAgo(2, placement.image)
+  const claim = async () => (await claimWarmInstance(sql, await insertSession(), placement))[0]?.instanceId
+  expect([await claim(), await claim(), await claim(), await claim()]).toEqual([current, old, imageless, undefined])
+})
