@@ -29,7 +29,7 @@ const allowedImports = {
     '^platform/',
     '^db/',
     '^providers/',
-    '^activities/(fleet-names|provider-checks|relay-providers)\\.ts$',
+    '^activities/fleet/(fleet-names|provider-checks|relay-providers)\\.ts$',
   ],
   'relay-node': ['^domain/relay/', '^platform/'],
 }

@@ -4,7 +4,7 @@
 import { runWithWorkerEnvironment } from './worker-environment.ts'
 
 try {
-  process.exitCode = await runWithWorkerEnvironment('activities/jobs/reconcile.ts', process.argv.slice(2))
+  process.exitCode = await runWithWorkerEnvironment('activities/billing/reconcile.ts', process.argv.slice(2))
 } catch (error) {
   console.error((error as Error).message)
   process.exitCode = 1

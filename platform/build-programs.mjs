@@ -6,7 +6,7 @@ const programs = [
   'api/server.ts',
   'web/server.ts',
   'activities/worker/worker.ts',
-  'activities/jobs/reconcile.ts',
+  'activities/billing/reconcile.ts',
   'activities/fleet/fleet.ts',
   'db/migrate.ts',
   'relay-node/main.ts',

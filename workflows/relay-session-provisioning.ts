@@ -1,7 +1,7 @@
 /** Provisioning: creates the session's instance in the background. Each result comes back as an event of the session. */
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, sleep } from '@temporalio/workflow'
-import type { CreationFailure } from '../activities/instances.ts'
-import type { RelaySessionActivities } from '../activities/relay-sessions.ts'
+import type { CreationFailure } from '../activities/fleet/instances.ts'
+import type { RelaySessionActivities } from '../activities/relay/sessions.ts'
 import type { ProvisioningDetail, RelaySessionEvent } from '../domain/relay/session.ts'
 
 /**

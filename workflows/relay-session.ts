@@ -17,7 +17,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { RelaySessionActivities, StoredSessionState } from '../activities/relay-sessions.ts'
+import type { RelaySessionActivities, StoredSessionState } from '../activities/relay/sessions.ts'
 import {
   decideTransitions,
   graceSecondsAfter,

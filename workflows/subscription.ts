@@ -16,7 +16,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { SubscriptionActivities } from '../activities/subscriptions.ts'
+import type { SubscriptionActivities } from '../activities/billing/subscriptions.ts'
 import {
   type AccountEntitlement,
   entitlementAt,

@@ -14,7 +14,7 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow'
-import type { WarmInstanceActivities, WarmWork } from '../activities/warm-instances.ts'
+import type { WarmInstanceActivities, WarmWork } from '../activities/fleet/warm-instances.ts'
 import * as messages from './messages.ts'
 
 const { planWarmInstances } = proxyLocalActivities<WarmInstanceActivities>({

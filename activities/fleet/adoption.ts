@@ -5,7 +5,7 @@ import type { Database } from '../../db/connection.ts'
 import { findKnownInstances } from '../../db/fleet/members.ts'
 import { withTimeout } from '../../platform/timeout.ts'
 import type { FleetMember, SharedAccount } from '../../providers/relay/provider.ts'
-import type { RelayProviders } from '../relay-providers.ts'
+import type { RelayProviders } from './relay-providers.ts'
 
 export interface RegionAdoption {
   readonly region: string

@@ -4,9 +4,9 @@ import { type KeptInstances, listKeptInstances } from '../../db/fleet/epochs.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
-import { findFleetProblem, unnamedFleet } from '../fleet-names.ts'
-import { checkProvider } from '../provider-checks.ts'
-import { createRelayProviders } from '../relay-providers.ts'
+import { findFleetProblem, unnamedFleet } from './fleet-names.ts'
+import { checkProvider } from './provider-checks.ts'
+import { createRelayProviders } from './relay-providers.ts'
 
 export interface RegionCheck {
   readonly region: string

@@ -6,11 +6,11 @@ import { type Config, readConfig } from '../../platform/config/config.ts'
 import type { Environment } from '../../platform/config/environment.ts'
 import { type FleetCommand, parseFleetArguments, UsageError, usageExitCode } from '../../platform/fleet-arguments.ts'
 import { createLog } from '../../platform/log.ts'
-import { createRelayProviders } from '../relay-providers.ts'
 import { adoptInstances, formatAdoption, hasFailed, presentAdoption } from './adoption.ts'
 import { checkRegions, formatCheck, presentCheck } from './check.ts'
 import { exitCodeOf, reconcileFleet } from './reconciliation.ts'
 import { formatReconciliation, presentReconciliation } from './reconciliation-report.ts'
+import { createRelayProviders } from './relay-providers.ts'
 import { formatStatus, presentStatus, readFleetStatus } from './status.ts'
 
 export interface FleetResult {

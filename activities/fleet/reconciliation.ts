@@ -9,9 +9,9 @@ import { planSweep } from '../../domain/fleet/orphan-sweep.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayInstance } from '../../providers/relay/provider.ts'
-import { findFleetProblem } from '../fleet-names.ts'
-import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from '../orphan-sweep.ts'
-import type { RelayProviders } from '../relay-providers.ts'
+import { findFleetProblem } from './fleet-names.ts'
+import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from './orphan-sweep.ts'
+import type { RelayProviders } from './relay-providers.ts'
 
 /** What happens to the instance of a difference. */
 export type Outcome =

@@ -4,7 +4,7 @@ import type { TransitionsRequest } from '../../db/transactions/write-transitions
 import type { RelayState } from '../../domain/relay/session.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import { type ProviderFailure, providerFailures } from '../../providers/relay/provider.ts'
-import { type ReconciledDifference, reconciliationOutcomes } from '../jobs/billing-reconciliation.ts'
+import { type ReconciledDifference, reconciliationOutcomes } from '../billing/reconciliation.ts'
 
 /** A request for transitions, with the values of their metric labels. */
 export interface CountedTransitionsRequest extends TransitionsRequest {

@@ -1,7 +1,7 @@
 /** The external services that the configuration names: relay providers of the regions, billing, and the mail server. */
-import { findFleetProblem, unnamedFleet } from '../../activities/fleet-names.ts'
-import { checkProvider } from '../../activities/provider-checks.ts'
-import { createRelayProviders } from '../../activities/relay-providers.ts'
+import { findFleetProblem, unnamedFleet } from '../../activities/fleet/fleet-names.ts'
+import { checkProvider } from '../../activities/fleet/provider-checks.ts'
+import { createRelayProviders } from '../../activities/fleet/relay-providers.ts'
 import { createBillingDeps } from '../../db/billing/subscriptions.ts'
 import type { Database } from '../../db/connection.ts'
 import { findHostProblem } from '../../platform/bindable-host.ts'

@@ -165,7 +165,7 @@ async function listUnused(options: ListOptions & { readonly billed: 'without_pla
 
 /** The program reports on standard output by itself. It exits with 2 if differences wait, which is a usage error here. */
 async function reconcile(dryRun: boolean): Promise<void> {
-  const exitCode = await runWithWorkerEnvironment('activities/jobs/reconcile.ts', dryRun ? ['--dry-run'] : [])
+  const exitCode = await runWithWorkerEnvironment('activities/billing/reconcile.ts', dryRun ? ['--dry-run'] : [])
   if (exitCode === 2) throw new SvcError(exitCodes.failed, 'Some differences wait for the next run.')
   if (exitCode !== 0) process.exitCode = exitCodes.failed
 }

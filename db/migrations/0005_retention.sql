@@ -1,4 +1,4 @@
--- What finds the rows that may be forgotten (db/operations/retention.ts), and those that go with them.
+-- What finds the rows that may be forgotten (db/retention.ts), and those that go with them.
 
 create index if not exists auth_sessions_unused on auth_sessions (last_used_at) where revoked_at is null;
 create index if not exists audit_entries_age on audit_entries (at);

@@ -38,7 +38,7 @@ alter table users
 
 create index if not exists users_inbox_changed on users (inbox_changed_at) where inbox_changed_at is not null;
 
--- Subscriptions that are in the inboxes of several accounts go to their owner, as new events do (db/billing/owners.ts).
+-- Subscriptions that are in the inboxes of several accounts go to their owner, as new events do (db/billing-owners.ts).
 create temporary table subscription_owners on commit drop as
 select distinct on (e.provider, e.subscription_id) e.provider, e.subscription_id, u.id as user_id
 from billing_events e

@@ -1,5 +1,5 @@
 /** The real worker, with the local provider in one region and the driver's simulated provider in the other. */
-import { createRelayProviders } from '../../activities/relay-providers.ts'
+import { createRelayProviders } from '../../activities/fleet/relay-providers.ts'
 import { installRuntime } from '../../activities/worker/runtime.ts'
 import { startWorker } from '../../activities/worker/start-worker.ts'
 import { connectPostgres, workerLimits } from '../../db/connection.ts'

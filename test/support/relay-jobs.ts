@@ -2,11 +2,11 @@
  * Jobs and deadlines of relay sessions, due when a test wants it. A job runs in the process of the test: a run of the worker may
  * have read the rows before the test changed them.
  */
-import { instanceJobs } from '../../activities/jobs/instance-jobs.ts'
-import { relaySessionJobs } from '../../activities/jobs/relay-session-jobs.ts'
-import { reportPathJobs } from '../../activities/jobs/report-path-jobs.ts'
-import { warmInstanceJobs } from '../../activities/jobs/warm-instance-jobs.ts'
-import { workflowRestartJobs } from '../../activities/jobs/workflow-restart-jobs.ts'
+import { instanceJobs } from '../../activities/fleet/instance-jobs.ts'
+import { reportPathJobs } from '../../activities/fleet/report-path-jobs.ts'
+import { warmInstanceJobs } from '../../activities/fleet/warm-instance-jobs.ts'
+import { relaySessionJobs } from '../../activities/relay/session-jobs.ts'
+import { workflowRestartJobs } from '../../activities/worker/workflow-restart-jobs.ts'
 import type { Database } from '../../db/connection.ts'
 import { createLog } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'

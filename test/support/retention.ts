@@ -1,5 +1,5 @@
 /** Runs the rules of retention on the database of an API. */
-import { deleteExpiredData } from '../../activities/jobs/account-jobs.ts'
+import { deleteExpiredData } from '../../activities/worker/retention-jobs.ts'
 import type { TestApi } from './api.ts'
 
 /** Dependencies of the job, without metrics. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startJobs } from '../../../activities/jobs/jobs.ts'
+import { startJobs } from '../../../activities/worker/jobs.ts'
 import { recordProbe } from '../../../db/fleet/report-paths.ts'
 import { startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'

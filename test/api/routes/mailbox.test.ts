@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outboxJobs } from '../../../activities/jobs/outbox-jobs.ts'
+import { outboxJobs } from '../../../activities/notifications/outbox-jobs.ts'
 import { createMailDelivery } from '../../../providers/mail/delivery.ts'
 import { startApi, statusAndCode } from '../../support/api.ts'
 import { mailsTo } from '../../support/mails.ts'
