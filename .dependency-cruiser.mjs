@@ -20,7 +20,8 @@ const allowedImports = {
   api: ['^domain/', '^platform/', '^db/', '^providers/', workflowInterface],
   client: [],
   web: ['^domain/', '^platform/', '^client/'],
-  cli: ['^domain/', '^platform/', '^client/'],
+  // `npm start` ends the relays that ran on its machine.
+  cli: ['^domain/', '^platform/', '^client/', '^providers/relay/local-relays\\.ts$'],
   // The doctor reads what the service reads, since it also runs while the service does not (docs/decisions/0033).
   'cli/doctor': [
     '^cli/',

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findRelaySession } from '../db/relay/sessions.ts'
-import { endLocalRelays } from '../platform/local-relays.ts'
+import { endLocalRelays } from '../providers/relay/local-relays.ts'
 import { type BenchUser, insertUsers } from './data.ts'
 import { figures } from './figures.ts'
 import { call } from './load.ts'

@@ -12,7 +12,7 @@ import {
 import { warmReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { imageKey } from '../../platform/config/regions.ts'
-import { createInstanceId, instanceSecret } from '../../platform/instance-secrets.ts'
+import { createInstanceId, instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import {
   type RelayInstance,
   type RelayProvider,

@@ -9,7 +9,7 @@ import {
   type WarmWork,
 } from '../../db/fleet/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { createInstanceId } from '../../platform/instance-secrets.ts'
+import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import {
   destroyProven,
   failCreation,

@@ -18,8 +18,8 @@ import {
   writeTransitions,
 } from '../../db/transactions/write-transitions.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { createInstanceId } from '../../platform/instance-secrets.ts'
 import type { Sealing } from '../../platform/sealing.ts'
+import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import { RelayProviderError } from '../../providers/relay/provider.ts'
 import {
   destroyProven,

@@ -1,13 +1,13 @@
 /** Auth sessions: refresh, logout, list, revoke. */
 import { z } from 'zod'
 import { type AuthSession, listAuthSessions } from '../../db/identity/auth-sessions.ts'
-import { parseUserAgent } from '../../platform/user-agent.ts'
 import { Refusal } from '../http/refusals.ts'
 import { noContent, ok, route } from '../http/route.ts'
 import { id, timestamp } from '../http/schemas.ts'
 import type { User } from '../identity/access-tokens.ts'
 import { endAuthSession, endOtherAuthSessions, refreshAuthSession } from '../identity/auth-sessions.ts'
 import { createTokenSet, TokenSet } from '../identity/token-sets.ts'
+import { parseUserAgent } from '../identity/user-agent.ts'
 
 export const refresh = route({
   method: 'POST',

@@ -1,8 +1,8 @@
 /** The regions that relays are started in: `SVC_REGIONS`, a JSON array. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { relayReleasedAt, relayVersion } from '../../domain/relay/version.ts'
 import { isUnspecified } from '../ip-addresses.ts'
-import { relayReleasedAt, relayVersion } from '../relay-version.ts'
 
 /** A region of this name would be mistaken for the request to choose one. */
 export const autoRegion = 'auto'

@@ -5,7 +5,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { nodeArguments } from '../../platform/launcher.ts'
-import { relayArguments, relayProgram } from '../../platform/local-relays.ts'
+import { relayArguments, relayProgram } from './local-relays.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
 import { relayVariables } from './relay-variables.ts'
 

@@ -7,16 +7,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { lockFile } from '../../platform/file-lock.ts'
-import {
-  endRelays,
-  findLocalRelay,
-  type LocalRelay,
-  listLocalRelays,
-  relayFolderOf,
-} from '../../platform/local-relays.ts'
 import type { Logger } from '../../platform/log.ts'
 import { isRunning } from '../../platform/processes.ts'
 import { type Attempt, type Launch, launch, removeOldLogs } from './local-launch.ts'
+import { endRelays, findLocalRelay, type LocalRelay, listLocalRelays, relayFolderOf } from './local-relays.ts'
 import { type RelayInstance, type RelayProvider, RelayProviderError } from './provider.ts'
 
 export interface LocalRelayOptions {

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import type { Config } from '../../platform/config/config.ts'
-import type { RelayBundle } from '../../platform/relay-bundle.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
+import type { RelayBundle } from './relay-bundle.ts'
 import { relayVariables } from './relay-variables.ts'
 
 const template = new URL('../../deploy/relay/cloud-init.yaml', import.meta.url)

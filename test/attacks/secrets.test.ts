@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, expect, inject, test } from 'vitest'
 import type { SessionView } from '../../api/relay-session-view.ts'
-import { instanceSecret } from '../../platform/instance-secrets.ts'
+import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import { type GivenUser, signUp, type TokenSet } from '../support/api.ts'
 import { startDiscord } from '../support/oauth-discord.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { findFreePort } from '../../platform/embedded/ports.ts'
-import { endLocalRelays } from '../../platform/local-relays.ts'
+import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createDatabase, type GivenUser, givePlan, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'

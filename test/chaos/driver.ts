@@ -1,8 +1,8 @@
 /** Carries out a plan against the service, heals it, and lets it settle. */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { listLocalRelays, relayFolderOf } from '../../platform/local-relays.ts'
 import { sendSignal } from '../../platform/processes.ts'
+import { listLocalRelays, relayFolderOf } from '../../providers/relay/local-relays.ts'
 import { AccountBrowser } from './browsers.ts'
 import type { Cloud } from './cloud.ts'
 import { Faults } from './faults.ts'

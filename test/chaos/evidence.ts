@@ -1,7 +1,7 @@
 /** Everything that the invariants are checked against: the journal, the rows, the workflows and the instances. */
 import type { Client as TemporalClient } from '@temporalio/client'
 import type { Database } from '../../db/connection.ts'
-import { listLocalRelays, relayFolderOf } from '../../platform/local-relays.ts'
+import { listLocalRelays, relayFolderOf } from '../../providers/relay/local-relays.ts'
 import type { Cloud, CloudInstance } from './cloud.ts'
 import type { Journal } from './journal.ts'
 import type { Service } from './service.ts'

@@ -1,7 +1,7 @@
 /** The Dockerfile and what .dockerignore lets into the image. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { relayProgram } from '../../platform/local-relays.ts'
+import { relayProgram } from '../../providers/relay/local-relays.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
@@ -43,7 +43,7 @@ test('the image contains the bundle of every program that runs in it, since noth
   const built = [...read('platform/build-programs.mjs').matchAll(/^ {2}'(.+)',$/gm)].map(([, file]) => file)
   expect(new Set(named).size).toBeGreaterThan(10)
   // `npm run build` itself.
-  const builders = ['activities/worker/build.ts', 'relay-node/build.ts']
+  const builders = ['activities/worker/build.ts', 'providers/relay/build-relay.ts']
   const needed = [...named, relayProgram, 'cli/svc/main.ts'].filter((file) => !builders.includes(file ?? ''))
   expect(needed.filter((file) => !built.includes(file))).toEqual([])
 })

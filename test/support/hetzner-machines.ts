@@ -1,6 +1,6 @@
 /** Simulated relays on the servers of the double of Hetzner Cloud: each reports as `relay-node` does while its server exists. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { instanceSecret } from '../../platform/instance-secrets.ts'
+import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import type { Client } from './api.ts'
 import { atEnd } from './at-end.ts'
 import type { StoredServer } from './hetzner-project.ts'

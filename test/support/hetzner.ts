@@ -2,9 +2,9 @@
 import { Writable } from 'node:stream'
 import { onTestFinished } from 'vitest'
 import { type RegionConfig, regions } from '../../platform/config/regions.ts'
-import { createInstanceId } from '../../platform/instance-secrets.ts'
 import { createLog } from '../../platform/log.ts'
 import { createHetznerRelayProvider } from '../../providers/relay/hetzner.ts'
+import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import { RelayProviderError, type RelaySpec } from '../../providers/relay/provider.ts'
 import { type HetznerServer, startHetznerServer } from './hetzner-server.ts'
 

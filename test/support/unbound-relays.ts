@@ -1,7 +1,7 @@
 /** Instances without a session, and their reports. */
 import type { Sql } from '../../db/connection.ts'
 import type { RelayState } from '../../domain/relay/session.ts'
-import { createInstanceId } from '../../platform/instance-secrets.ts'
+import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import type { Answer, Client } from './api.ts'
 import { eventually } from './relays.ts'
 

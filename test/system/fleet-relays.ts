@@ -1,5 +1,5 @@
 /** Simulated relays: the programs on the instances of the simulated providers, which send their health reports over HTTP. */
-import { instanceSecret } from '../../platform/instance-secrets.ts'
+import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import type { Answer, Client, ErrorBody } from '../support/api.ts'
 import type { UnboundReply } from '../support/unbound-relays.ts'
 import type { SimulatedInstance, SimulatedProvider } from './fleet-provider.ts'

@@ -6,7 +6,7 @@ import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { relayVersion } from '../../platform/relay-version.ts'
+import { relayVersion } from '../../domain/relay/version.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startControlPlane } from '../support/control-plane.ts'
 import { temporaryFolder } from '../support/folders.ts'
@@ -21,7 +21,7 @@ async function givenOlderVersion(): Promise<string> {
   for (const part of [...parts, 'package.json', 'tsconfig.json'])
     await cp(join(project, part), join(folder, part), { recursive: true })
   await symlink(join(project, 'node_modules'), join(folder, 'node_modules'))
-  const file = join(folder, 'platform/relay-version.ts')
+  const file = join(folder, 'domain/relay/version.ts')
   await writeFile(file, (await readFile(file, 'utf8')).replace(relayVersion, '0.0.9'))
   return folder
 }

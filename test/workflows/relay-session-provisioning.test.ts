@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createInstanceId } from '../../platform/instance-secrets.ts'
+import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { runJob } from '../support/jobs.ts'
 import { eventually, type RelayUser, relayProcesses, startService, type TestService } from '../support/relays.ts'

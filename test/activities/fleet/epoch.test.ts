@@ -1,10 +1,10 @@
 /** The fleet after the database was restored: instances that were created after the backup are in no row. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { runFleetCommand } from '../../../activities/fleet/commands.ts'
-import { createInstanceId } from '../../../platform/instance-secrets.ts'
-import { endLocalRelays } from '../../../platform/local-relays.ts'
 import { createLog } from '../../../platform/log.ts'
+import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { createLocalRelayProvider } from '../../../providers/relay/local.ts'
+import { endLocalRelays } from '../../../providers/relay/local-relays.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { relaySpec } from '../../support/hetzner.ts'
 import { startService, type TestService } from '../../support/relays.ts'

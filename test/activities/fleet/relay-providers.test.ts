@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createRelayProviders } from '../../../activities/fleet/relay-providers.ts'
 import { readConfig } from '../../../platform/config/config.ts'
 import { createLog } from '../../../platform/log.ts'
-import { relayBundle } from '../../../platform/relay-bundle.ts'
+import { relayBundle } from '../../../providers/relay/relay-bundle.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { givenHetzner, never, relaySpec } from '../../support/hetzner.ts'
 

@@ -6,7 +6,7 @@ import { type RelayProgram, storeRelayProgram } from '../../../db/fleet/relay-pr
 import { migrationLock } from '../../../db/migrations.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
-import { relayBundle } from '../../../platform/relay-bundle.ts'
+import { relayBundle } from '../../../providers/relay/relay-bundle.ts'
 import { type Client, startApi, type TestApi } from '../../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually, freePort, operator } from '../../support/relays.ts'

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { imageKey } from '../../../platform/config/regions.ts'
-import { instanceSecret } from '../../../platform/instance-secrets.ts'
+import { instanceSecret } from '../../../providers/relay/instance-secrets.ts'
 import { streamTokenOf } from '../../support/api.ts'
 import { startService } from '../../support/relays.ts'
 import { insertWarmInstance, reportUnbound, untilReported } from '../../support/unbound-relays.ts'

@@ -1,7 +1,7 @@
 /** Relays that report without a session, and wait for one. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { createInstanceId, instanceSecret } from '../../../platform/instance-secrets.ts'
+import { createInstanceId, instanceSecret } from '../../../providers/relay/instance-secrets.ts'
 import { type Answer, statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { writeActive, writeCommand, writeStopped } from '../../support/relay-rows.ts'
 import { eventually, startService } from '../../support/relays.ts'

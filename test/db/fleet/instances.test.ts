@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'
 import { claimWarmInstance, listInstancesOfSession, moveToNextZone } from '../../../db/fleet/instances.ts'
-import { createInstanceId } from '../../../platform/instance-secrets.ts'
+import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 import { writeStopped } from '../../support/relay-rows.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'

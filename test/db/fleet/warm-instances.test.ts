@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { beginEpoch } from '../../../db/fleet/epochs.ts'
 import { isWarmWorkDue, planWarm, type WarmRegion } from '../../../db/fleet/warm-instances.ts'
-import { createInstanceId } from '../../../platform/instance-secrets.ts'
+import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'
 import { insertWarmInstance } from '../../support/unbound-relays.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { relayVersion } from '../../../domain/relay/version.ts'
 import { ConfigError, readVariables } from '../../../platform/config/environment.ts'
 import { defaultRegions, imageKey, regions } from '../../../platform/config/regions.ts'
-import { relayVersion } from '../../../platform/relay-version.ts'
 
 const Variables = z.object({ SVC_REGIONS: z.string().default(defaultRegions).pipe(regions) })
 

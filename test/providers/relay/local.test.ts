@@ -5,11 +5,16 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFi
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { createInstanceId } from '../../../platform/instance-secrets.ts'
-import { endLocalRelays, listLocalRelays, relayArguments, relayFolderOf } from '../../../platform/local-relays.ts'
 import { createLog } from '../../../platform/log.ts'
 import { isRunning } from '../../../platform/processes.ts'
+import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { createLocalRelayProvider, type LocalRelayOptions } from '../../../providers/relay/local.ts'
+import {
+  endLocalRelays,
+  listLocalRelays,
+  relayArguments,
+  relayFolderOf,
+} from '../../../providers/relay/local-relays.ts'
 import { RelayProviderError, type RelaySpec } from '../../../providers/relay/provider.ts'
 import { refusal } from '../../relay-node/control-plane.ts'
 import { eventually, givenControlPlane, givenFolder, secret, statsOf, streamToken } from '../../relay-node/running.ts'

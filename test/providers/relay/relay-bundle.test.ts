@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { relayArguments } from '../../platform/local-relays.ts'
-import { relayBundle, relayFingerprint } from '../../platform/relay-bundle.ts'
-import { relayVersion } from '../../platform/relay-version.ts'
-import { endOf, eventually, givenControlPlane, secret } from '../relay-node/running.ts'
-import { temporaryFolder } from '../support/folders.ts'
+import { relayVersion } from '../../../domain/relay/version.ts'
+import { relayArguments } from '../../../providers/relay/local-relays.ts'
+import { relayBundle, relayFingerprint } from '../../../providers/relay/relay-bundle.ts'
+import { endOf, eventually, givenControlPlane, secret } from '../../relay-node/running.ts'
+import { temporaryFolder } from '../../support/folders.ts'
 
-const project = new URL('../../', import.meta.url)
+const project = new URL('../../../', import.meta.url)
 
 test('the bundle runs with node alone, in an empty folder, and reports to the control plane', async () => {
   const plane = await givenControlPlane()
@@ -67,7 +67,7 @@ test('the same sources have the same bundle, byte for byte, in another folder an
   const folder = await copySources()
   await symlink(fileURLToPath(new URL('node_modules', project)), join(folder, 'node_modules'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'relay-node/build.ts'], {
+  await promisify(execFile)(process.execPath, ['--import', 'tsx', 'providers/relay/build-relay.ts'], {
     cwd: folder,
     env: { PATH: '/usr/bin:/bin', TZ: 'Asia/Tokyo', LANG: 'tr_TR.UTF-8' },
   })

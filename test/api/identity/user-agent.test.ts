@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseUserAgent } from '../../platform/user-agent.ts'
+import { parseUserAgent } from '../../../api/identity/user-agent.ts'
 
 const webkit = 'AppleWebKit/537.36 (KHTML, like Gecko)'
 const appleWebkit = 'AppleWebKit/605.1.15 (KHTML, like Gecko)'

@@ -5,7 +5,7 @@ import {
   createRelaySecretVerifier,
   instanceSecret,
   verifyRelaySecret,
-} from '../../platform/instance-secrets.ts'
+} from '../../../providers/relay/instance-secrets.ts'
 
 const [current, previous, foreign] = [1, 2, 3].map(() => randomBytes(48).toString('base64')) as [string, string, string]
 const masters = [current, previous]

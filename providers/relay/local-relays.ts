@@ -1,6 +1,6 @@
 /** The relays that run as child processes of this machine. A relay exists if and only if its process does. */
 import { dirname, join, resolve } from 'node:path'
-import { endProcess, findProcess, listProcesses, type RunningProcess, type Signals } from './processes.ts'
+import { endProcess, findProcess, listProcesses, type RunningProcess, type Signals } from '../../platform/processes.ts'
 
 /** The program of a relay, below the project's folder. */
 export const relayProgram = 'relay-node/main.ts'

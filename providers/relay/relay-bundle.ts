@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { relayVersion } from '../../domain/relay/version.ts'
 import { relayProgram } from './local-relays.ts'
-import { relayVersion } from './relay-version.ts'
 
 export interface RelayBundle {
   /** Contains the version and the beginning of the digest, so another content has another name. */
@@ -17,7 +17,7 @@ export interface RelayBundle {
   readonly code: Buffer
 }
 
-const root = new URL('../', import.meta.url)
+const root = new URL('../../', import.meta.url)
 const bundles = new URL('dist/', root)
 /** The folders with the sources, whose subfolders contain none. */
 const sourceFolders = ['relay-node/', 'platform/'] as const
