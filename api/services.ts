@@ -12,7 +12,6 @@ import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts
 import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import type { RecordBillingEvent } from './billing-event-recorder.ts'
 import type { Deliveries } from './deliveries.ts'
-import type { BillingMetrics } from './http/billing-metrics.ts'
 import type { RateLimits } from './http/rate-limits.ts'
 import type { AccessTokens } from './identity/access-tokens.ts'
 import type { RecordAuditAttempt } from './identity/audit-attempts.ts'
@@ -20,8 +19,9 @@ import type { Mailer } from './identity/mailer.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { Assignments } from './live/assignments.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
-import type { FindOperatorOverview } from './operator-overview.ts'
-import type { FindRegionStatuses } from './region-statuses.ts'
+import type { BillingMetrics } from './metrics/billing-metrics.ts'
+import type { FindOperatorOverview } from './views/operator-overview.ts'
+import type { FindRegionStatuses } from './views/region-statuses.ts'
 
 export interface Services {
   readonly config: Config

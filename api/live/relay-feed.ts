@@ -9,7 +9,7 @@ import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
 import { listWatchedSessions, type ShownSessionRow } from '../../db/relay/sessions.ts'
 import type { Logger } from '../../platform/log.ts'
 import { startPeriodicTask } from '../../platform/periodic-task.ts'
-import { presentSession, type SessionLimits } from '../relay-session-view.ts'
+import { presentSession, type SessionLimits } from '../views/relay-session.ts'
 
 /** Changes within this time after a read share the next one. */
 const coalescingMillis = 25

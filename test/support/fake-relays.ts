@@ -1,6 +1,6 @@
 /** The whole service with fake relays: they exist in memory only, and the test sends their health reports. */
 import { expect } from 'vitest'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { onTestFinished } from 'vitest'
 import { type ClientOptions, WebSocket } from 'ws'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import type { ErrorBody } from './api.ts'
 import { eventually } from './relays.ts'
 

@@ -9,7 +9,7 @@ import { createRelayProviders, type RelayProviders } from '../../activities/flee
 import { installRuntime } from '../../activities/worker/runtime.ts'
 import { startWorker } from '../../activities/worker/start-worker.ts'
 import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import { connectPostgres, type QueryLimits, workerLimits } from '../../db/connection.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'

@@ -1,7 +1,7 @@
 /** Accounts with sandbox subscriptions, whose webhooks the test sends, and with relays that exist only as rows. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts'
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'
 import type { TestApi } from './api.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import { connectTemporal } from '../../platform/temporal.ts'
 import { createSubscriptionWorkflows, type SubscriptionWorkflows } from '../../workflows/subscription-client.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import { statusAndCode } from '../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { suspendJob } from '../support/jobs.ts'

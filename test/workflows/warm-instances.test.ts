@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { SessionView } from '../../api/relay-session-view.ts'
+import type { SessionView } from '../../api/views/relay-session.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
 import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { createWarmInstancesWorkflows, type WarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'

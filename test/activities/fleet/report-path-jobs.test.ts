@@ -2,7 +2,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createWarmInstanceActivities } from '../../../activities/fleet/warm-instances.ts'
-import type { SessionView } from '../../../api/relay-session-view.ts'
+import type { SessionView } from '../../../api/views/relay-session.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { suspendJob } from '../../support/jobs.ts'
 import { endGrace, lengthenReception, makeSilent } from '../../support/relay-jobs.ts'

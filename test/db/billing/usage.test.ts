@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { presentUsage } from '../../../api/routes/usage.ts'
+import { presentUsage } from '../../../api/routes/billing/usage.ts'
 import { findEntitlements, findEntitlementsWithUsage } from '../../../db/billing/entitlements.ts'
 import type { Sql } from '../../../db/connection.ts'
 import { usageCycleAt } from '../../../domain/billing/usage-cycle.ts'

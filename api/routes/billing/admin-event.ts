@@ -1,0 +1,44 @@
+/** One billing event for operators, with its normalised form. */
+import { z } from 'zod'
+import { type BillingEventDetailRow, findEventDetail } from '../../../db/billing/event-detail.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, timestamp } from '../../http/schemas.ts'
+import { EventView, presentEvent } from './admin-events.ts'
+
+const EventDetail = EventView.extend({
+  user_ref: z.string().nullable().describe('The account that the event names, whether it exists or not.'),
+  subscription_id: z.string().nullable(),
+  attempts: z.int().describe('Failed requests to the provider for the state that the event refers to.'),
+  next_attempt_at: timestamp.nullable(),
+  applied_at: timestamp.nullable(),
+  normalised: z
+    .record(z.string(), z.union([z.string(), z.number(), z.null()]))
+    .nullable()
+    .describe('What the subscription workflow applies. Times are milliseconds since 1970.'),
+})
+
+const presentDetail = (row: BillingEventDetailRow): z.infer<typeof EventDetail> => ({
+  ...presentEvent(row),
+  user_ref: row.userRef,
+  subscription_id: row.subscriptionId,
+  attempts: row.attempts,
+  next_attempt_at: row.nextAttemptAt?.toISOString() ?? null,
+  applied_at: row.appliedAt?.toISOString() ?? null,
+  normalised: row.event && { ...row.event },
+})
+
+export const showBillingEvent = route({
+  method: 'GET',
+  path: '/admin/billing/events/{id}',
+  summary: 'Inspect a billing event',
+  caller: 'operator',
+  params: z.object({ id }),
+  answers: { 200: z.object({ event: EventDetail }) },
+  refuses: ['not_found'],
+  handle: async ({ params }, { sql }) => {
+    const row = await findEventDetail(sql, params.id)
+    if (!row) throw new Refusal('not_found')
+    return ok({ event: presentDetail(row) })
+  },
+})

@@ -1,0 +1,164 @@
+/** Operators' access to the billing inbox: list, dismiss and replay events. */
+import { z } from 'zod'
+import { recordAuditEntry } from '../../../db/audit.ts'
+import { dismissEvent } from '../../../db/billing/dismissed-events.ts'
+import { type BillingEventRow, listEvents, type ReceivedBillingEvent } from '../../../db/billing/events.ts'
+import { findStoredEvent, type ReplacedEvent, replaceEvent, type StoredEvent } from '../../../db/billing/replays.ts'
+import { billingEventActions, billingEventStatuses, billingSources } from '../../../domain/billing/event.ts'
+import { type BillingProvider, BillingProviderError } from '../../../providers/billing/provider.ts'
+import { rebuildReceivedEvent } from '../../../providers/billing/received-event.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, maskedEmail, ReasonOnly, reasonDetail, timestamp } from '../../http/schemas.ts'
+import type { Services } from '../../services.ts'
+
+const Status = z.enum(billingEventStatuses)
+
+export const EventView = z.object({
+  id,
+  event_key: z.string(),
+  provider: z.enum(billingSources),
+  type: z.string(),
+  action: z.enum(billingEventActions).nullable(),
+  user_id: id.nullable(),
+  masked_email: maskedEmail,
+  status: Status,
+  received_at: timestamp,
+  occurred_at: timestamp.nullable(),
+  error: z.string().nullable(),
+})
+
+export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
+  id: row.id,
+  event_key: row.eventKey,
+  provider: row.provider,
+  type: row.type,
+  action: row.action,
+  user_id: row.userId,
+  masked_email: row.maskedEmail,
+  status: row.status,
+  received_at: row.receivedAt.toISOString(),
+  occurred_at: row.occurredAt?.toISOString() ?? null,
+  error: row.error,
+})
+
+const pageMax = 50
+
+export const listBillingEvents = route({
+  method: 'GET',
+  path: '/admin/billing/events',
+  summary: 'List billing events',
+  caller: 'operator',
+  query: z.object({
+    status: Status.optional(),
+    provider: z.enum(billingSources).optional(),
+    user_id: id.optional(),
+    cursor: id.optional(),
+  }),
+  answers: { 200: z.object({ events: z.array(EventView), next_cursor: id.nullable() }) },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const { status, provider, user_id: userId, cursor: before } = query
+    const filter = { status, provider, userId, before }
+    const rows = await listEvents(sql, filter, pageMax + 1)
+    const events = rows.slice(0, pageMax)
+    return ok({
+      events: events.map(presentEvent),
+      next_cursor: rows.length > pageMax ? (events.at(-1)?.id ?? null) : null,
+    })
+  },
+})
+
+export const dismissBillingEvent = route({
+  method: 'POST',
+  path: '/admin/billing/events/{id}/dismiss',
+  summary: 'Dismiss a billing event',
+  caller: 'operator',
+  params: z.object({ id }),
+  body: ReasonOnly,
+  answers: { 200: z.object({ event: EventView }) },
+  refuses: ['not_found', 'invalid_transition'],
+  handle: async ({ params, body, ip }, { sql }) => {
+    const row = (await sql.begin(async (tx) => {
+      const dismissal = await dismissEvent(tx, params.id)
+      if (!dismissal) throw new Refusal('not_found')
+      const { row, statusBefore } = dismissal
+      if (row.status !== 'dismissed')
+        throw new Refusal('invalid_transition', {
+          message: `The event is ${statusBefore}. Only a parked or dead event can be dismissed.`,
+        })
+      if (statusBefore !== 'dismissed')
+        await recordAuditEntry(tx, {
+          initiator: 'operator',
+          action: 'billing_event_dismissed',
+          userId: row.userId ?? undefined,
+          ip,
+          detail: { event_id: row.id, status: statusBefore, ...reasonDetail(body) },
+        })
+      return row
+    })) as BillingEventRow
+    return ok({ event: presentEvent(row) })
+  },
+})
+
+export const replayBillingEvent = route({
+  method: 'POST',
+  path: '/admin/billing/events/{id}/replay',
+  summary: 'Replay a billing event',
+  caller: 'operator',
+  params: z.object({ id }),
+  body: ReasonOnly,
+  answers: { 200: z.object({ event: EventView }) },
+  refuses: ['not_found', 'temporarily_unavailable'],
+  handle: async ({ params, body, ip }, services) => {
+    const { row, accounts } = await replay({ eventId: params.id, ip, ...body }, services)
+    for (const userId of accounts) services.deliveries.signal(() => services.subscriptions.wake(userId))
+    return ok({ event: presentEvent(row) })
+  },
+})
+
+interface ReplayRequest {
+  readonly eventId: string
+  readonly ip: string
+  readonly reason?: string | undefined
+}
+
+async function replay(request: ReplayRequest, { sql, billing }: Services): Promise<ReplacedEvent> {
+  const { eventId, ip } = request
+  const stored = await findStoredEvent(sql, eventId)
+  if (!stored) throw new Refusal('not_found')
+  // Requests to the provider may take long, so they are made outside the transaction.
+  const event = await parseAgain(stored, billing.provider)
+  return sql.begin(async (tx): Promise<ReplacedEvent> => {
+    const replaced = await replaceEvent(tx, eventId, event)
+    if (!replaced) throw new Refusal('not_found')
+    await recordAuditEntry(tx, {
+      initiator: 'operator',
+      action: 'billing_event_replayed',
+      userId: replaced.row.userId ?? undefined,
+      ip,
+      detail: { event_id: eventId, ...reasonDetail(request) },
+    })
+    return replaced
+  }) as Promise<ReplacedEvent>
+}
+
+/**
+ * Parses the stored bytes. An event without bytes, or of a provider that is not configured, stays as it is. If a request to the
+ * provider fails, an event that has an effect stays as it is, and any other one is resolved by a job.
+ */
+async function parseAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<ReceivedBillingEvent> {
+  const { body } = event
+  if (event.provider !== provider.name || body === null || body.length === 0) return event
+  const delivery = { headers: {}, body }
+  const parsed = rebuildReceivedEvent(event, await provider.parse(delivery), body)
+  if (!parsed.unresolved) return parsed
+  try {
+    return rebuildReceivedEvent(event, await provider.resolve(delivery), body)
+  } catch (error) {
+    if (!(error instanceof BillingProviderError)) throw error
+    if (status === 'pending' || status === 'applied')
+      throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '5' } })
+    return parsed
+  }
+}

@@ -1,0 +1,107 @@
+/** Operators' view of accounts' subscriptions. */
+import { z } from 'zod'
+import { listUnusedBilling } from '../../../db/billing/account-figures.ts'
+import { type AccountSubscription, listSubscriptions } from '../../../db/billing/account-subscriptions.ts'
+import { findEntitlement } from '../../../db/billing/entitlements.ts'
+import { findPlan } from '../../../db/billing/subscriptions.ts'
+import { billingSources } from '../../../domain/billing/event.ts'
+import { subscriptionKinds, subscriptionStatuses } from '../../../domain/billing/plans.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, maskedEmail, timestamp } from '../../http/schemas.ts'
+import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../../views/subscription-workflow.ts'
+import { EntitlementView, presentEntitlement } from '../identity/session-summary.ts'
+
+export const OperatorSubscription = z.object({
+  provider: z.enum(billingSources),
+  subscription_id: z.string(),
+  kind: z.enum(subscriptionKinds),
+  status: z.enum(subscriptionStatuses),
+  quantity: z.int(),
+  period_start: timestamp.nullable(),
+  period_end: timestamp.nullable(),
+  /** When the stored subscription last changed. */
+  updated_at: timestamp,
+  /** The provider's customer id. */
+  customer_id: z.string().nullable(),
+})
+
+const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription> => ({
+  provider: one.provider,
+  subscription_id: one.subscriptionId,
+  kind: one.kind,
+  status: one.status,
+  quantity: one.quantity,
+  period_start: one.periodStart?.toISOString() ?? null,
+  period_end: one.periodEnd?.toISOString() ?? null,
+  updated_at: one.updatedAt.toISOString(),
+  customer_id: one.customerId,
+})
+
+export const listOfAccount = route({
+  method: 'GET',
+  path: '/admin/users/{id}/subscriptions',
+  summary: 'List the subscriptions of an account',
+  caller: 'operator',
+  params: z.object({ id }),
+  answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
+  refuses: ['not_found'],
+  handle: async ({ params }, { sql }) => {
+    const [plan, subscriptions] = await Promise.all([findPlan(sql, params.id), listSubscriptions(sql, params.id)])
+    if (!plan) throw new Refusal('not_found')
+    return ok({ subscriptions: subscriptions.map(present), next_cursor: null })
+  },
+})
+
+export const showSubscription = route({
+  method: 'GET',
+  path: '/admin/users/{id}/subscription',
+  summary: 'Inspect the plan of an account',
+  caller: 'operator',
+  params: z.object({ id }),
+  answers: {
+    200: z.object({ entitlement: EntitlementView, ...SubscriptionWorkflowView.shape }),
+  },
+  refuses: ['not_found'],
+  handle: async ({ params }, services) => {
+    const { sql, config } = services
+    const entitlement = await findEntitlement(sql, params.id, config.timeBank)
+    if (!entitlement) throw new Refusal('not_found')
+    return ok({
+      entitlement: presentEntitlement(entitlement),
+      ...(await showSubscriptionWorkflow(params.id, services)),
+    })
+  },
+})
+
+const pageMax = 50
+
+export const listUnusedBilledAccounts = route({
+  method: 'GET',
+  path: '/admin/billing/accounts',
+  summary: 'List accounts that pay for nothing',
+  caller: 'operator',
+  query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
+  answers: {
+    200: z.object({
+      accounts: z.array(
+        z.object({ user_id: id, masked_email: maskedEmail, addons_without_plan: z.int(), billed_plans: z.int() }),
+      ),
+      next_cursor: id.nullable(),
+    }),
+  },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const rows = await listUnusedBilling(sql, query.billed, query.cursor, pageMax + 1)
+    const accounts = rows.slice(0, pageMax)
+    return ok({
+      accounts: accounts.map((one) => ({
+        user_id: one.userId,
+        masked_email: one.maskedEmail,
+        addons_without_plan: one.addonsWithoutPlan,
+        billed_plans: one.billedPlans,
+      })),
+      next_cursor: rows.length > pageMax ? (accounts.at(-1)?.userId ?? null) : null,
+    })
+  },
+})

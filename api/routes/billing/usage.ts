@@ -1,0 +1,114 @@
+/** The Time Bank: relay time that is included and used in the current cycle. */
+import { z } from 'zod'
+import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../../db/billing/entitlements.ts'
+import { findUsageByDay } from '../../../db/billing/usage-days.ts'
+import { usageEnforcements } from '../../../domain/billing/usage-cycle.ts'
+import { type ConnectionSeconds, sumByConnection } from '../../../domain/billing/usage-days.ts'
+import { forecastExhaustion, forecastUsage } from '../../../domain/billing/usage-forecast.ts'
+import type { Config } from '../../../platform/config/config.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { ok, route } from '../../http/route.ts'
+import { timestamp } from '../../http/schemas.ts'
+
+/** Seconds are integers: clients parse them as 32-bit numbers. */
+export const UsageView = z.object({
+  cycle_start: timestamp,
+  cycle_end: timestamp,
+  included_seconds: z.int(),
+  consumed_seconds: z.int(),
+  remaining_seconds: z.int(),
+  overage_seconds: z.int(),
+  active_sessions: z.int(),
+  enforcement: z.enum(usageEnforcements),
+  as_of: timestamp,
+})
+
+export function presentUsage(
+  { usage, entitlement: { includedSeconds: included } }: EntitlementWithUsage,
+  { enforcement }: Config['timeBank'],
+): z.infer<typeof UsageView> {
+  return {
+    cycle_start: usage.cycleStart.toISOString(),
+    cycle_end: usage.cycleEnd.toISOString(),
+    included_seconds: included,
+    consumed_seconds: usage.consumedSeconds,
+    remaining_seconds: Math.max(0, included - usage.consumedSeconds),
+    overage_seconds: Math.max(0, usage.consumedSeconds - included),
+    active_sessions: usage.activeSessions,
+    enforcement,
+    as_of: usage.asOf.toISOString(),
+  }
+}
+
+export const current = route({
+  method: 'GET',
+  path: '/usage/current',
+  summary: 'Show the relay time of the cycle',
+  caller: 'user',
+  limit: 'usage',
+  answers: { 200: UsageView },
+  refuses: [],
+  handle: async ({ caller }, { sql, config }) => {
+    const account = (await findEntitlementsWithUsage(sql, [caller.userId], config.timeBank)).get(caller.userId)
+    if (!account) throw new Refusal('unauthorized')
+    return ok(presentUsage(account, config.timeBank))
+  },
+})
+
+const ConnectionUsage = z.object({
+  connection_id: z
+    .string()
+    .nullable()
+    .describe('Null for all connections besides the four with the most relay time in the cycle.'),
+  seconds: z.int(),
+})
+
+const presentConnections = (connections: readonly ConnectionSeconds[]): z.infer<typeof ConnectionUsage>[] =>
+  connections.map(({ connectionId, seconds }) => ({ connection_id: connectionId, seconds }))
+
+export const days = route({
+  method: 'GET',
+  path: '/usage/days',
+  summary: 'Show the relay time of the cycle by day',
+  caller: 'user',
+  limit: 'usage',
+  answers: {
+    200: UsageView.extend({
+      forecast_seconds: z
+        .int()
+        .nullable()
+        .describe('Relay time at the end of the cycle at its average pace so far. Null on the first day of a cycle.'),
+      exhausted_at: timestamp
+        .nullable()
+        .describe('When the included relay time is used up at that pace. Null when it lasts, or is used up already.'),
+      connections: z.array(ConnectionUsage).describe('The sums of the cycle.'),
+      days: z
+        .array(z.object({ day: z.iso.date(), seconds: z.int(), connections: z.array(ConnectionUsage) }))
+        .describe('Days in UTC that have relay time. They add up to `consumed_seconds`.'),
+    }),
+  },
+  refuses: [],
+  handle: async ({ caller }, { sql, config }) => {
+    const found = await findUsageByDay(sql, caller.userId, config.timeBank)
+    if (!found) throw new Refusal('unauthorized')
+    const { account, days } = found
+    const usage = presentUsage(account, config.timeBank)
+    return ok({
+      ...usage,
+      ...presentForecast(usage),
+      connections: presentConnections(sumByConnection(days)),
+      days: days.map((one) => ({ ...one, connections: presentConnections(one.connections) })),
+    })
+  },
+})
+
+function presentForecast(usage: z.infer<typeof UsageView>) {
+  const cycle = { start: Date.parse(usage.cycle_start), end: Date.parse(usage.cycle_end) }
+  const now = Date.parse(usage.as_of)
+  const amounts = { consumedSeconds: usage.consumed_seconds, includedSeconds: usage.included_seconds }
+  const exhaustedAt = forecastExhaustion(cycle, now, amounts)
+  return {
+    forecast_seconds: forecastUsage(cycle, now, usage.consumed_seconds),
+    exhausted_at: exhaustedAt === null ? null : new Date(exhaustedAt).toISOString(),
+  }
+}

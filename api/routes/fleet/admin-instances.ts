@@ -1,0 +1,76 @@
+/** Instances at the providers as operators see them, including those that no live session owns. */
+import { z } from 'zod'
+import { type InstanceRow, listInstances as listInstanceRows } from '../../../db/fleet/instance-list.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, maskedEmail, storableText, timestamp } from '../../http/schemas.ts'
+
+export const InstanceView = z.object({
+  instance_id: z.string(),
+  session_id: id.nullable(),
+  user_id: id.nullable().describe('The account of the session.'),
+  masked_email: maskedEmail,
+  region: z.string(),
+  created_at: timestamp,
+  gone_at: timestamp.nullable(),
+  /** Since when the orphan sweep has seen it without a live session. */
+  unowned_since: timestamp.nullable(),
+  /** Whether a live session owns it now. */
+  owned: z.boolean(),
+  provider: z.string().nullable(),
+  provider_id: z.string().nullable().describe("The provider's own id."),
+  zone: z.int(),
+  image: z.string().nullable().describe('What it runs.'),
+  warm: z.boolean().describe('Whether it was created without a session.'),
+  retired_at: timestamp.nullable().describe('Since when it is to be destroyed.'),
+  last_report_at: timestamp.nullable().describe('The last report that it sent without a session.'),
+  host: z.string().nullable(),
+})
+
+const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
+  instance_id: row.instanceId,
+  session_id: row.sessionId,
+  user_id: row.userId,
+  masked_email: row.maskedEmail,
+  region: row.region,
+  created_at: row.createdAt.toISOString(),
+  gone_at: row.goneAt?.toISOString() ?? null,
+  unowned_since: row.unownedSince?.toISOString() ?? null,
+  owned: row.owned,
+  provider: row.provider,
+  provider_id: row.providerId,
+  zone: row.zone,
+  image: row.image,
+  warm: row.isWarm,
+  retired_at: row.retiredAt?.toISOString() ?? null,
+  last_report_at: row.lastReportAt?.toISOString() ?? null,
+  host: row.host,
+})
+
+const pageSize = 100
+
+export const listInstances = route({
+  method: 'GET',
+  path: '/admin/instances',
+  summary: 'List instances',
+  caller: 'operator',
+  query: z.object({
+    instance_id: storableText(200).optional(),
+    region: storableText(32).optional(),
+    gone: z.enum(['true', 'false']).optional().describe('Whether they exist no more at the provider. Both without it.'),
+    orphans: z.literal('true').optional().describe('Only existing instances that were observed without an owner.'),
+    cursor: storableText(200).optional(),
+  }),
+  answers: { 200: z.object({ instances: z.array(InstanceView), next_cursor: z.string().nullable() }) },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const isGone = query.gone === undefined ? undefined : query.gone === 'true'
+    const { instance_id: instanceId, region, orphans, cursor: after } = query
+    const filter = { instanceId, region, isGone, isOrphan: orphans === 'true', after }
+    const rows = await listInstanceRows(sql, filter, pageSize + 1)
+    const page = rows.slice(0, pageSize)
+    return ok({
+      instances: page.map(presentInstance),
+      next_cursor: rows.length > pageSize ? (page.at(-1)?.instanceId ?? null) : null,
+    })
+  },
+})

@@ -1,0 +1,80 @@
+/** Regions and their capacity. */
+import { z } from 'zod'
+import { type CapacityStatus, capacityStatuses, defaultRegionOf } from '../../../domain/fleet/regions.ts'
+import { ok, route } from '../../http/route.ts'
+import { timestamp } from '../../http/schemas.ts'
+
+const Status = z.enum(capacityStatuses)
+
+export const Image = z.object({ image_id: z.string(), version: z.string(), released_at: timestamp })
+
+export const manifest = route({
+  method: 'GET',
+  path: '/relay/manifest',
+  summary: 'List the regions',
+  caller: 'user',
+  limit: 'manifest',
+  answers: {
+    200: z.object({
+      regions: z.array(
+        z.object({
+          region: z.string(),
+          display_name: z.string(),
+          provider: z.string(),
+          default: z.boolean(),
+          available: z.boolean().describe('Whether the region takes a new relay now.'),
+          ping_url: z
+            .string()
+            .nullable()
+            .describe('An address near the relays of the region, to measure the latency of.'),
+          image: Image,
+        }),
+      ),
+    }),
+  },
+  refuses: [],
+  handle: async (_, { config, findRegionStatuses }) => {
+    const { regions } = await findRegionStatuses()
+    const defaultRegion = defaultRegionOf(config.regions)
+    return ok({
+      regions: regions.map(({ region, status }) => ({
+        region: region.region,
+        display_name: region.display_name,
+        provider: region.provider,
+        default: region === defaultRegion,
+        available: status !== 'full',
+        ping_url: region.ping_url ?? null,
+        image: region.image,
+      })),
+    })
+  },
+})
+
+export const capacity = route({
+  method: 'GET',
+  path: '/capacity/status',
+  summary: 'Show whether relays can be started',
+  caller: 'none',
+  limit: 'capacity',
+  answers: {
+    200: z.object({
+      status: Status,
+      regions: z.array(z.object({ region: z.string(), display_name: z.string(), status: Status })),
+      as_of: timestamp,
+    }),
+  },
+  refuses: [],
+  handle: async (_, { findRegionStatuses }) => {
+    const { regions, asOf } = await findRegionStatuses()
+    const has = (status: CapacityStatus) => regions.some((one) => one.status === status)
+    return ok({
+      status: has('available') ? 'available' : has('limited') ? 'limited' : 'full',
+      regions: regions.map(({ region, status }) => ({
+        region: region.region,
+        display_name: region.display_name,
+        status,
+      })),
+      as_of: asOf.toISOString(),
+    })
+  },
+})

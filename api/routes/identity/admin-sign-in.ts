@@ -1,0 +1,60 @@
+/** Sign-in to the operator console: exchanges the operator password for a token that ends soon. */
+import { z } from 'zod'
+import { recordAuditEntry } from '../../../db/audit.ts'
+import { deleteOperatorSession, insertOperatorSession } from '../../../db/identity/operator-sessions.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { created, noContent, route } from '../../http/route.ts'
+import { EmptyObject, timestamp } from '../../http/schemas.ts'
+import { passwordHashField } from '../../identity/operator-credentials.ts'
+import { createSecretToken, hashSecretToken } from '../../identity/secret-tokens.ts'
+
+export const signIn = route({
+  method: 'POST',
+  path: '/admin/sign-in',
+  summary: 'Open an operator session',
+  caller: 'operator',
+  body: EmptyObject,
+  answers: {
+    201: z.object({
+      operator_token: z.string().describe('Sent as `Authorization: Bearer` to the routes of operators.'),
+      expires_at: timestamp.describe('The session ends then, or after 15 minutes without use.'),
+    }),
+  },
+  refuses: [],
+  secret: true,
+  handle: async ({ caller, ip }, { sql, sealing, config }) => {
+    // Otherwise a session could be prolonged for ever.
+    if (caller.sessionId !== undefined || config.operatorPassword === undefined)
+      throw new Refusal('invalid_operator', { message: 'Sign in with the operator password.' })
+    const token = createSecretToken()
+    const session = {
+      tokenHash: hashSecretToken(token),
+      passwordHash: sealing.hash(config.operatorPassword, passwordHashField),
+      seconds: config.operatorSessionSeconds,
+    }
+    const expiresAt = await sql.begin(async (tx) => {
+      await recordAuditEntry(tx, { initiator: 'operator', action: 'operator_signed_in', ip })
+      return insertOperatorSession(tx, session)
+    })
+    return created({ operator_token: token, expires_at: expiresAt.toISOString() })
+  },
+})
+
+export const signOut = route({
+  method: 'POST',
+  path: '/admin/sign-out',
+  summary: 'Close the operator session',
+  caller: 'operator',
+  body: EmptyObject,
+  answers: { 204: null },
+  refuses: [],
+  handle: async ({ caller, ip }, { sql }) => {
+    const { sessionId } = caller
+    if (sessionId !== undefined)
+      await sql.begin(async (tx) => {
+        await recordAuditEntry(tx, { initiator: 'operator', action: 'operator_signed_out', ip })
+        await deleteOperatorSession(tx, sessionId)
+      })
+    return noContent()
+  },
+})

@@ -1,0 +1,103 @@
+/** The audit trail: an account's entries for its owner, all entries for operators. */
+import { z } from 'zod'
+import { type AuditRow, type ListedAuditRow, listAuditEntries } from '../../../db/audit.ts'
+import { activityGroups } from '../../../domain/identity/activity-groups.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, maskedEmail, timestamp } from '../../http/schemas.ts'
+
+const pageSize = 50
+
+/** At most 18 digits, so that it fits into a bigint. */
+const EntryId = z.string().regex(/^\d{1,18}$/, 'must be the next_cursor of a page')
+
+const Initiator = z.enum(['user', 'operator', 'system'])
+
+export const EntryView = z.object({
+  id: EntryId,
+  at: timestamp,
+  actor: Initiator,
+  action: z.string(),
+  ip: z.string().nullable(),
+  client: z.string().nullable().describe('`web`, or the name that a plugin has chosen: see `client_kind`.'),
+  client_kind: z.enum(['web', 'plugin']).nullable().describe('The kind of client, which its name does not prove.'),
+  detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+})
+export const OperatorEntryView = EntryView.extend({ user_id: id.nullable(), masked_email: maskedEmail })
+
+const present = (row: AuditRow): z.infer<typeof EntryView> => ({
+  id: row.id,
+  at: row.at.toISOString(),
+  actor: row.initiator,
+  action: row.action,
+  ip: row.ip,
+  client: row.client,
+  client_kind: row.clientKind,
+  detail: { ...row.detail, ...presentAttempts(row) },
+})
+
+/** Details of an entry that counts several attempts: their number since `at`, the last time, and whether from several addresses. */
+const presentAttempts = ({ attempts, lastAt, hasSeveralSources }: AuditRow): AuditRow['detail'] =>
+  attempts === null || attempts === 1
+    ? {}
+    : {
+        times: attempts,
+        last_at: lastAt?.toISOString() ?? null,
+        ...(hasSeveralSources ? { several_addresses: true } : {}),
+      }
+
+/** Hides the address of operators and their reasons, which are internal notes. */
+export function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {
+  if (row.initiator !== 'operator') return present(row)
+  const { reason, ...detail } = row.detail
+  return { ...present(row), ip: null, detail }
+}
+
+const presentToOperator = (row: ListedAuditRow): z.infer<typeof OperatorEntryView> => ({
+  ...present(row),
+  user_id: row.userId,
+  masked_email: row.maskedEmail,
+})
+
+/** @param rows one more than a page has if there is a next page. */
+const presentPage = <Entry>(rows: readonly ListedAuditRow[], presentEntry: (row: ListedAuditRow) => Entry) => {
+  const page = rows.slice(0, pageSize)
+  return { entries: page.map(presentEntry), next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null }
+}
+
+export const own = route({
+  method: 'GET',
+  path: '/auth/audit',
+  summary: 'List the activity of the account',
+  caller: 'user',
+  query: z.object({ group: z.enum(activityGroups).optional(), cursor: EntryId.optional() }),
+  answers: { 200: z.object({ entries: z.array(EntryView), next_cursor: EntryId.nullable() }) },
+  refuses: [],
+  handle: async ({ caller, query }, { sql }) => {
+    const filter = { userId: caller.userId, group: query.group, before: query.cursor }
+    const rows = await listAuditEntries(sql, filter, pageSize + 1)
+    return ok(presentPage(rows, presentToOwner))
+  },
+})
+
+export const list = route({
+  method: 'GET',
+  path: '/admin/audit',
+  summary: 'List audit entries',
+  caller: 'operator',
+  query: z.object({
+    user_id: id.optional().describe('The account that the actions concern.'),
+    action: z
+      .string()
+      .regex(/^[a-z_]{1,64}$/, 'must be the action of an entry')
+      .optional(),
+    initiator: Initiator.optional().describe('Who acted.'),
+    cursor: EntryId.optional(),
+  }),
+  answers: { 200: z.object({ entries: z.array(OperatorEntryView), next_cursor: EntryId.nullable() }) },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const { user_id: userId, action, initiator, cursor: before } = query
+    const rows = await listAuditEntries(sql, { userId, action, initiator, before }, pageSize + 1)
+    return ok(presentPage(rows, presentToOperator))
+  },
+})

@@ -1,0 +1,146 @@
+/** Plugin logins: started and polled by a plugin, approved or denied by a user in the browser. */
+import { z } from 'zod'
+import { type LoginAttempt, loginAttemptSeconds } from '../../../db/identity/login-attempts.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { created, noContent, ok, route } from '../../http/route.ts'
+import { id, timestamp } from '../../http/schemas.ts'
+import {
+  approvePluginLogin,
+  denyPluginLogin,
+  findPluginLogin,
+  pollPluginLogin,
+  pollSeconds,
+  startPluginLogin,
+} from '../../identity/plugin-logins.ts'
+import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
+
+const clientNameLengthMax = 64
+
+/** Users read the name on the approval page. Invisible, control and bidirectional formatting characters are removed. */
+const ClientName = z
+  .string()
+  .describe(`The name of the plugin on the approval page: 1 to ${clientNameLengthMax} characters.`)
+  .transform((text) => text.replaceAll(/[\p{C}\p{Default_Ignorable_Code_Point}\u2800]/gu, '').trim())
+  .refine(
+    (text) => text !== '' && [...text].length <= clientNameLengthMax,
+    `must have 1 to ${clientNameLengthMax} visible characters`,
+  )
+
+export const start = route({
+  method: 'POST',
+  path: '/auth/plugin/login/start',
+  summary: 'Start a plugin login',
+  caller: 'none',
+  limit: 'plugin_start',
+  secret: true,
+  body: z.object({ client_name: ClientName.default('plugin') }),
+  answers: {
+    201: z.object({
+      login_attempt_id: id,
+      authorize_url: z.url(),
+      poll_token: z.string(),
+      user_code: z.string(),
+      expires_in: z.int(),
+      interval: z.int(),
+    }),
+  },
+  refuses: [],
+  handle: async ({ body, ip, userAgent }, services) => {
+    const started = await startPluginLogin(services, { clientName: body.client_name, ip, userAgent })
+    return created({
+      login_attempt_id: started.attemptId,
+      authorize_url: `${services.config.siteUrl}/login?attempt=${started.attemptId}`,
+      poll_token: started.pollToken,
+      user_code: started.userCode,
+      expires_in: loginAttemptSeconds,
+      interval: pollSeconds,
+    })
+  },
+})
+
+export const poll = route({
+  method: 'POST',
+  path: '/auth/plugin/login/poll',
+  summary: 'Poll a plugin login',
+  caller: 'none',
+  limit: 'plugin_poll',
+  secret: true,
+  body: z.object({ login_attempt_id: z.string(), poll_token: z.string() }),
+  answers: {
+    200: z.discriminatedUnion('status', [
+      z.object({ status: z.literal('pending'), interval: z.int() }),
+      TokenSet.extend({ status: z.literal('complete') }),
+    ]),
+  },
+  refuses: ['not_found', 'attempt_denied', 'attempt_expired', 'attempt_consumed', 'account_disabled'],
+  handle: async ({ body, ip, userAgent }, services) => {
+    const attemptId = id.safeParse(body.login_attempt_id)
+    if (!attemptId.success) throw new Refusal('not_found')
+    const opened = await pollPluginLogin(services, attemptId.data, body.poll_token, { ip, userAgent })
+    if (!opened) return ok({ status: 'pending', interval: pollSeconds })
+    return ok({ status: 'complete', ...(await createTokenSet(services, opened)) })
+  },
+})
+
+export const read = route({
+  method: 'GET',
+  path: '/auth/plugin/login/attempts/{id}',
+  summary: 'Show a plugin login',
+  caller: 'user',
+  params: z.object({ id }),
+  answers: {
+    200: z.object({
+      login_attempt_id: id,
+      status: z.enum(['pending', 'approved', 'denied', 'consumed', 'expired']),
+      user_code: z.string(),
+      client_name: z.string(),
+      ip: z.string(),
+      user_agent: z.string(),
+      created_at: timestamp,
+      expires_at: timestamp,
+    }),
+  },
+  refuses: ['not_found'],
+  handle: async ({ caller, params }, services) =>
+    ok(present(await findPluginLogin(services, params.id, caller.userId))),
+})
+
+const present = (attempt: LoginAttempt) => ({
+  login_attempt_id: attempt.id,
+  status: attempt.isExpired ? ('expired' as const) : attempt.status,
+  user_code: attempt.userCode,
+  client_name: attempt.clientName,
+  ip: attempt.ip,
+  user_agent: attempt.userAgent,
+  created_at: attempt.createdAt.toISOString(),
+  expires_at: attempt.expiresAt.toISOString(),
+})
+
+const decisionParts = {
+  method: 'POST',
+  caller: 'user',
+  params: z.object({ id }),
+  answers: { 204: null },
+} as const
+
+export const approve = route({
+  ...decisionParts,
+  path: '/auth/plugin/login/attempts/{id}/approve',
+  summary: 'Approve a plugin login',
+  refuses: ['not_found', 'attempt_denied', 'attempt_expired'],
+  handle: async ({ caller, params, ip }, services) => {
+    await approvePluginLogin(services, params.id, caller, ip)
+    return noContent()
+  },
+})
+
+export const deny = route({
+  ...decisionParts,
+  path: '/auth/plugin/login/attempts/{id}/deny',
+  summary: 'Deny a plugin login',
+  refuses: ['not_found', 'attempt_consumed', 'attempt_expired'],
+  handle: async ({ caller, params, ip }, services) => {
+    await denyPluginLogin(services, params.id, caller, ip)
+    return noContent()
+  },
+})

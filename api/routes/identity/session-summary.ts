@@ -1,0 +1,101 @@
+/** The summary of the signed-in account: user, entitlement, usage and active relay. */
+import { z } from 'zod'
+import type { Entitlement } from '../../../db/billing/entitlements.ts'
+import type { ProfileRow } from '../../../db/identity/profiles.ts'
+import { openStreamToken } from '../../../db/sealed-tokens.ts'
+import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../../domain/billing/plans.ts'
+import { oauthProviderNames } from '../../../providers/oauth/provider.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, timestamp } from '../../http/schemas.ts'
+import { audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
+import { presentUsage, UsageView } from '../billing/usage.ts'
+
+export const EntitlementView = z.object({
+  relay_access_status: z.enum(accessStatuses),
+  reason_code: z.enum(accessReasons),
+  plan_tier: z.enum(planTiers),
+  plan_status: z.enum(planStatuses),
+  active_managed_conns: z.int(),
+  max_concurrent_conns: z.int(),
+  grace_ends_at: timestamp.nullable(),
+  surplus_ends_at: timestamp
+    .optional()
+    .describe('When the newest relays beyond the limit end. Absent while no relay is beyond it.'),
+})
+
+export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> => ({
+  relay_access_status: entitlement.relayAccessStatus,
+  reason_code: entitlement.reasonCode,
+  plan_tier: entitlement.planTier,
+  plan_status: entitlement.planStatus,
+  active_managed_conns: entitlement.activeManagedConns,
+  max_concurrent_conns: entitlement.maxConcurrentConns,
+  grace_ends_at: entitlement.graceEndsAt?.toISOString() ?? null,
+  ...(entitlement.surplusEndsAt ? { surplus_ends_at: entitlement.surplusEndsAt.toISOString() } : {}),
+})
+
+export const UserView = z.object({
+  id,
+  email: z.string().nullable(),
+  email_verified: z.boolean(),
+  plan_tier: z.enum(planTiers),
+  relay_access_status: z.enum(accessStatuses),
+  /** Absent in operator responses, because it is a secret. */
+  stream_token: z.string().optional(),
+  linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
+  created_at: timestamp,
+  deletion_due_at: timestamp
+    .optional()
+    .describe('When the account is erased. Absent unless its owner has scheduled the deletion.'),
+})
+
+export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
+  id: row.id,
+  email: row.email,
+  email_verified: row.isEmailVerified,
+  plan_tier: row.planTier,
+  relay_access_status: entitlement.relayAccessStatus,
+  linked_accounts: oauthProviderNames.map((provider) => ({
+    provider,
+    linked: row.linkedProviders.includes(provider),
+  })),
+  created_at: row.createdAt.toISOString(),
+  ...(row.deletionDueAt ? { deletion_due_at: row.deletionDueAt.toISOString() } : {}),
+})
+
+export const summary = route({
+  method: 'GET',
+  path: '/auth/session',
+  summary: 'Show the account',
+  caller: 'user',
+  reads: 'account_summary',
+  query: View,
+  answers: {
+    200: z.object({
+      user: UserView,
+      entitlement: EntitlementView,
+      usage: UsageView,
+      active_relay: SessionView.nullable(),
+    }),
+  },
+  refuses: [],
+  secret: true,
+  handle: ({ query, read }, { config, sealing }) => {
+    const { profile, entitlement, usage, liveRelays } = read
+    const [oldest] = liveRelays.sessions
+    const { srtPassphrase } = config.relay
+    const secrets =
+      audienceOf(query) === 'owner'
+        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile), srtPassphrase }
+        : undefined
+    return ok({
+      user: {
+        ...presentUser(profile, entitlement),
+        ...(secrets ? { stream_token: secrets.streamToken } : {}),
+      },
+      entitlement: presentEntitlement(entitlement),
+      usage: presentUsage({ usage, entitlement }, config.timeBank),
+      active_relay: oldest ? presentSession(oldest, config.relay, secrets) : null,
+    })
+  },
+})

@@ -1,0 +1,15 @@
+/** Replacement of stream tokens. The contract reserves the route, which replies 501 `not_available`. */
+import { Refusal } from '../../http/refusals.ts'
+import { route } from '../../http/route.ts'
+
+export const regenerate = route({
+  method: 'POST',
+  path: '/user/regenerate-tokens',
+  summary: 'Replace the stream token',
+  caller: 'user',
+  answers: {},
+  refuses: ['not_available'],
+  handle: () => {
+    throw new Refusal('not_available')
+  },
+})

@@ -1,0 +1,120 @@
+/** The endpoint of the account: the webhook or Discord channel that its notifications are sent to. */
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { type AuditEntry, recordAuditEntry } from '../../../db/audit.ts'
+import {
+  deleteEndpoint,
+  findEndpoint,
+  replaceEndpoint,
+  replaceEndpointSecret,
+} from '../../../db/notifications/endpoints.ts'
+import { enqueueMessage } from '../../../db/notifications/outbox.ts'
+import { endpointTypes, type Notification, notificationPath } from '../../../domain/notifications/kinds.ts'
+import type { EndpointMessage } from '../../../providers/webhooks/endpoint-delivery.ts'
+import { findAddressProblem, parseEndpointUrl } from '../../../providers/webhooks/endpoint-rules.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { accepted, created, noContent, ok, route } from '../../http/route.ts'
+import { EmptyObject, storableText } from '../../http/schemas.ts'
+import { EndpointView, presentEndpoint } from '../../views/notification.ts'
+
+const SigningSecret = z
+  .string()
+  .describe('Verifies signatures as Standard Webhooks do: `whsec_` and base64. Shown only in this response.')
+
+/** 32 random bytes, in the format of Standard Webhooks. */
+const createSigningSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+
+const auditEntry = (action: string, userId: string, ip: string, detail: AuditEntry['detail'] = {}): AuditEntry => ({
+  initiator: 'user',
+  action,
+  userId,
+  ip,
+  detail,
+})
+
+export const save = route({
+  method: 'POST',
+  path: '/notifications/endpoint',
+  summary: 'Set the URL of the webhook',
+  caller: 'user',
+  limit: 'notifications',
+  secret: true,
+  body: z.object({
+    type: z.enum(endpointTypes),
+    url: storableText(2000).describe('`https://`, with a public host. For `discord` the URL of a Discord webhook.'),
+  }),
+  answers: { 201: z.object({ endpoint: EndpointView, signing_secret: SigningSecret.nullable() }) },
+  refuses: [],
+  handle: async ({ body: { type, url }, caller: { userId }, ip }, { sql, sealing }) => {
+    const parsed = parseEndpointUrl(type, url)
+    const problem = 'problem' in parsed ? parsed.problem : await findAddressProblem(parsed.url, userId)
+    if ('problem' in parsed || problem !== undefined)
+      throw new Refusal('invalid_request', { message: `body field url: ${problem}` })
+    // Discord does not verify signatures.
+    const secret = type === 'webhook' ? createSigningSecret() : null
+    const endpoint = await sql.begin(async (tx) => {
+      await replaceEndpoint(tx, sealing, userId, { type, url: parsed.url.href, secret })
+      await recordAuditEntry(tx, auditEntry('notification_endpoint_saved', userId, ip, { type }))
+      return findEndpoint(tx, userId)
+    })
+    if (!endpoint) throw new Refusal('not_found')
+    return created({ endpoint: presentEndpoint(sealing, endpoint), signing_secret: secret })
+  },
+})
+
+export const remove = route({
+  method: 'DELETE',
+  path: '/notifications/endpoint',
+  summary: 'Remove the endpoint. Messages that wait for it are not sent. Safe to repeat',
+  caller: 'user',
+  limit: 'notifications',
+  answers: { 204: null },
+  refuses: [],
+  handle: async ({ caller: { userId }, ip }, { sql }) => {
+    await sql.begin(async (tx) => {
+      if (await deleteEndpoint(tx, userId))
+        await recordAuditEntry(tx, auditEntry('notification_endpoint_removed', userId, ip))
+    })
+    return noContent()
+  },
+})
+
+export const rotate = route({
+  method: 'POST',
+  path: '/notifications/endpoint/rotate',
+  summary: 'Replace the signing secret of the webhook',
+  caller: 'user',
+  limit: 'notifications',
+  secret: true,
+  answers: { 200: z.object({ signing_secret: SigningSecret }) },
+  refuses: ['not_found'],
+  handle: async ({ caller: { userId }, ip }, { sql, sealing }) => {
+    const secret = createSigningSecret()
+    await sql.begin(async (tx) => {
+      if (!(await replaceEndpointSecret(tx, sealing, userId, secret))) throw new Refusal('not_found')
+      await recordAuditEntry(tx, auditEntry('notification_secret_replaced', userId, ip))
+    })
+    return ok({ signing_secret: secret })
+  },
+})
+
+export const test = route({
+  method: 'POST',
+  path: '/notifications/endpoint/test',
+  summary: 'Send a test notification',
+  caller: 'user',
+  limit: 'notification_test',
+  answers: { 202: EmptyObject },
+  refuses: ['not_found'],
+  handle: async ({ caller: { userId } }, { sql, sealing, config }) => {
+    await sql.begin(async (tx) => {
+      const endpoint = await findEndpoint(tx, userId)
+      if (!endpoint || endpoint.disabledAt !== null) throw new Refusal('not_found')
+      const notification: Notification = { kind: 'test', timestamp: new Date().toISOString(), data: {} }
+      const link = config.siteUrl + notificationPath(notification)
+      const content: EndpointMessage = { userId, notification, link, unsubscribeLink: null }
+      await enqueueMessage(tx, sealing, { userId, channel: endpoint.type, kind: 'test', content })
+    })
+    return accepted()
+  },
+})

@@ -1,0 +1,140 @@
+/** Notifications of the account: what is sent where, what was sent lately, and links that turn one off. */
+import { z } from 'zod'
+import { recordAuditEntry } from '../../../db/audit.ts'
+import type { Sql } from '../../../db/connection.ts'
+import { listDeliveries } from '../../../db/notifications/deliveries.ts'
+import { findEndpoint } from '../../../db/notifications/endpoints.ts'
+import {
+  findNotificationAddress,
+  listNotificationSettings,
+  type NotificationSetting,
+  setNotification,
+} from '../../../db/notifications/settings.ts'
+import { openUnsubscribeToken } from '../../../db/notifications/unsubscribe-tokens.ts'
+import { notificationChannels, notificationKinds } from '../../../domain/notifications/kinds.ts'
+import type { Sealing } from '../../../platform/sealing.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { noContent, ok, route } from '../../http/route.ts'
+import {
+  Channel,
+  DeliveryView,
+  Kind,
+  OverviewView,
+  presentDelivery,
+  presentEndpoint,
+  presentKinds,
+} from '../../views/notification.ts'
+
+const deliveriesMax = 20
+
+export const show = route({
+  method: 'GET',
+  path: '/notifications',
+  summary: 'Show the notification settings',
+  caller: 'user',
+  answers: { 200: OverviewView },
+  refuses: [],
+  handle: async ({ caller: { userId } }, { sql, sealing }) => {
+    const [address, endpoint, settings] = await Promise.all([
+      findNotificationAddress(sql, userId),
+      findEndpoint(sql, userId),
+      listNotificationSettings(sql, userId),
+    ])
+    return ok({
+      email: { address: address?.email ?? null, verified: address?.isVerified ?? false },
+      endpoint: endpoint ? presentEndpoint(sealing, endpoint) : null,
+      kinds: presentKinds(settings),
+    })
+  },
+})
+
+const Setting = z.object({ kind: Kind, channel: Channel, enabled: z.boolean() })
+const settingsMax = notificationKinds.length * notificationChannels.length
+
+export const change = route({
+  method: 'POST',
+  path: '/notifications/settings',
+  summary: 'Change the notification settings',
+  caller: 'user',
+  limit: 'notifications',
+  body: z.union([Setting, z.object({ settings: z.array(Setting).min(1).max(settingsMax) })]),
+  answers: { 204: null },
+  refuses: ['email_not_verified'],
+  handle: async ({ body, caller: { userId }, ip }, { sql }) => {
+    const settings = 'settings' in body ? body.settings : [body]
+    await sql.begin(async (tx) => {
+      if (settings.some(({ channel, enabled }) => channel === 'email' && enabled)) await requireAddress(tx, userId)
+      for (const { enabled, ...setting } of settings) await changeSetting(tx, { userId, ...setting }, enabled, ip)
+    })
+    return noContent()
+  },
+})
+
+/** Mail goes to verified addresses only: another person may read an unverified one. */
+async function requireAddress(sql: Sql, userId: string): Promise<void> {
+  const address = await findNotificationAddress(sql, userId)
+  if (!address?.isVerified) throw new Refusal('email_not_verified')
+}
+
+type SettingOfUser = NotificationSetting & { readonly userId: string }
+
+async function changeSetting(sql: Sql, setting: SettingOfUser, isEnabled: boolean, ip: string): Promise<void> {
+  const { userId, kind, channel } = setting
+  if (!(await setNotification(sql, userId, setting, isEnabled))) return
+  const action = isEnabled ? 'notification_enabled' : 'notification_disabled'
+  await recordAuditEntry(sql, { initiator: 'user', action, userId, ip, detail: { kind, channel } })
+}
+
+export const deliveries = route({
+  method: 'GET',
+  path: '/notifications/deliveries',
+  summary: 'List the last notifications with their delivery',
+  caller: 'user',
+  answers: { 200: z.object({ deliveries: z.array(DeliveryView) }) },
+  refuses: [],
+  handle: async ({ caller }, { sql }) => {
+    const rows = await listDeliveries(sql, caller.userId, deliveriesMax)
+    return ok({ deliveries: rows.map(presentDelivery) })
+  },
+})
+
+const UnsubscribeToken = z.object({ token: z.string().max(1000) })
+const NotificationView = z.object({ kind: Kind, channel: Channel })
+
+export const previewUnsubscribe = route({
+  method: 'POST',
+  path: '/notifications/unsubscribe/preview',
+  summary: 'Show what an unsubscribe link turns off',
+  caller: 'none',
+  limit: 'unsubscribe',
+  body: UnsubscribeToken,
+  answers: { 200: NotificationView },
+  refuses: ['token_invalid'],
+  handle: ({ body }, { sealing }) => {
+    const { kind, channel } = readToken(sealing, body.token)
+    return ok({ kind, channel })
+  },
+})
+
+export const unsubscribe = route({
+  method: 'POST',
+  path: '/notifications/unsubscribe',
+  summary: 'Turn a notification off with a mailed link',
+  caller: 'none',
+  limit: 'unsubscribe',
+  body: UnsubscribeToken,
+  answers: { 200: NotificationView },
+  refuses: ['token_invalid'],
+  handle: async ({ body, ip }, { sql, sealing }) => {
+    const setting = readToken(sealing, body.token)
+    await sql.begin((tx) => changeSetting(tx, setting, false, ip))
+    return ok({ kind: setting.kind, channel: setting.channel })
+  },
+})
+
+/** Refuses with `token_invalid`. */
+function readToken(sealing: Sealing, token: string): SettingOfUser {
+  const setting = openUnsubscribeToken(sealing, token)
+  if (!setting) throw new Refusal('token_invalid')
+  return setting
+}

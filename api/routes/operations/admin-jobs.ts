@@ -1,0 +1,52 @@
+/** Background jobs for operators: the last run of each, its result, and the worker that holds the lease. */
+import { z } from 'zod'
+import { type JobRow, listJobs as listJobRows } from '../../../db/operations/jobs.ts'
+import { ok, route } from '../../http/route.ts'
+import { id, storableText, timestamp } from '../../http/schemas.ts'
+
+export const JobView = z.object({
+  name: z.string(),
+  runs: z.int(),
+  failures: z.int(),
+  due_at: timestamp,
+  last_started_at: timestamp.nullable(),
+  last_success_at: timestamp.nullable(),
+  /** Null if the last run succeeded. */
+  last_error: z.string().nullable(),
+  last_duration_seconds: z.number().nullable(),
+  leased_by: id.nullable(),
+  leased_until: timestamp.nullable(),
+})
+
+const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
+  name: row.name,
+  runs: row.runs,
+  failures: row.failures,
+  due_at: row.dueAt.toISOString(),
+  last_started_at: row.lastStartedAt?.toISOString() ?? null,
+  last_success_at: row.lastSuccessAt?.toISOString() ?? null,
+  last_error: row.lastError,
+  last_duration_seconds: row.lastDurationSeconds,
+  leased_by: row.leasedBy,
+  leased_until: row.leasedUntil?.toISOString() ?? null,
+})
+
+const pageSize = 100
+
+export const listJobs = route({
+  method: 'GET',
+  path: '/admin/jobs',
+  summary: 'List background jobs',
+  caller: 'operator',
+  query: z.object({ cursor: storableText(100).optional() }),
+  answers: { 200: z.object({ jobs: z.array(JobView), next_cursor: z.string().nullable() }) },
+  refuses: [],
+  handle: async ({ query }, { sql }) => {
+    const rows = await listJobRows(sql, { after: query.cursor, limit: pageSize + 1 })
+    const page = rows.slice(0, pageSize)
+    return ok({
+      jobs: page.map(presentJob),
+      next_cursor: rows.length > pageSize ? (page.at(-1)?.name ?? null) : null,
+    })
+  },
+})

@@ -1,0 +1,181 @@
+/**
+ * Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. A relay that
+ * runs without a session reports too, and its report waits for an assignment.
+ */
+import type { IncomingMessage } from 'node:http'
+import { z } from 'zod'
+import type { Sql } from '../../../db/connection.ts'
+import { markOrphan } from '../../../db/fleet/orphans.ts'
+import type { UnboundInstance } from '../../../db/fleet/unbound-instances.ts'
+import { triggerJob } from '../../../db/operations/jobs.ts'
+import { openStreamToken } from '../../../db/sealed-tokens.ts'
+import { assignmentStatus } from '../../../domain/fleet/instance-assignment.ts'
+import { unboundWaitSecondsMax } from '../../../domain/fleet/warm-instances.ts'
+import { ingestEngines, readIngest } from '../../../domain/relay/ingest.ts'
+import { relayRefusals } from '../../../domain/relay/refusals.ts'
+import { isInGraceFor, relayStates } from '../../../domain/relay/session.ts'
+import type { Sealing } from '../../../platform/sealing.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { ok, type Reply, route } from '../../http/route.ts'
+import { id, storableText } from '../../http/schemas.ts'
+import type { Services } from '../../services.ts'
+
+/**
+ * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs. Unknown
+ * members, and so all free text, are dropped.
+ */
+const lenient = <Value>(schema: z.ZodType<Value>) => schema.optional().catch(undefined)
+const count = lenient(z.number().min(0))
+
+const Stats = z.object({
+  publishing: lenient(z.boolean()).describe('Whether a stream comes in.'),
+  bitrate_kbps: count,
+  rtt_ms: count,
+  loss_pct: count,
+  links: count,
+  players: count,
+  bytes_total: count.describe('The bytes that the process of the relay has received. A new process begins at 0.'),
+  publishing_ms_total: count.describe(
+    'The milliseconds in which the process of the relay has received data: of each stream from its first packet to its last one, without gaps of more than 3 s. Without it the time is judged from pairs of reports.',
+  ),
+  peak_bitrate_kbps: count.describe('The highest bitrate of the process, over a second or a little more.'),
+  started_at_ms: count.describe(
+    'When the process of the relay started, in milliseconds since 1970. Without it a smaller `bytes_total` counts as that of an older report.',
+  ),
+  engine: lenient(z.enum(ingestEngines)),
+  refused: lenient(
+    z.object(Object.fromEntries(relayRefusals.map((reason) => [reason, lenient(z.int().min(0))]))),
+  ).describe('How many callers the process of the relay has refused, by reason. Not stored.'),
+  groups: lenient(z.array(z.object({ connections: z.array(z.unknown()).optional() }))).describe(
+    'The form of older relays. No stream comes in when no group has a connection.',
+  ),
+})
+
+/** When the relay should report again at once: the next wait or, with an assignment, the first report of the session. */
+const soonSeconds = 0.2
+
+/** Undefined when the report does not state whether a stream comes in. */
+const isIdle = ({ publishing, groups }: z.infer<typeof Stats>): boolean | undefined =>
+  publishing === undefined ? groups?.every((group) => (group.connections ?? []).length === 0) : !publishing
+
+const Body = z.object({
+  session_id: id
+    .or(z.literal(''))
+    .nullable()
+    .describe('Null, or an empty text, as long as the relay runs without a session.'),
+  instance_id: storableText(128),
+  wait_seconds: lenient(z.number().min(0)).describe(
+    'How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session.',
+  ),
+  epoch: lenient(id).describe('That of the last reply that had one.'),
+  observed_at: z.iso.datetime({ offset: true }).optional(),
+  stats: Stats.optional(),
+})
+
+const HealthReply = z.object({
+  state: z.enum(relayStates).nullable().describe('The state of the session; null without one.'),
+  desired: z.enum(['run', 'stop']),
+  report_in_seconds: z.number(),
+  epoch: id
+    .nullable()
+    .optional()
+    .describe(
+      'Only in replies to reports with a session. It changes when the database was restored. To a report with another one a session that is stopped or has another instance counts as unknown.',
+    ),
+  assignment: z
+    .object({ session_id: id, stream_token: z.string() })
+    .nullable()
+    .optional()
+    .describe(
+      'Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again.',
+    ),
+})
+
+export const report = route({
+  method: 'POST',
+  path: '/relay/health',
+  summary: 'Report the health of a relay',
+  caller: 'relay',
+  body: Body,
+  answers: { 200: HealthReply },
+  refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],
+  handle: ({ body, caller, incoming }, services) => {
+    if (caller !== 'master' && caller.instanceId !== body.instance_id)
+      throw new Refusal('invalid_relay_auth', { message: 'The secret in X-Relay-Auth belongs to another instance.' })
+    const { session_id: sessionId } = body
+    if (!sessionId) return reportUnbound(body, incoming, services)
+    return reportBound(sessionId, body, caller !== 'master', services)
+  },
+})
+
+type ReportBody = z.output<typeof Body>
+
+async function reportBound(
+  sessionId: string,
+  { instance_id: instanceId, epoch, stats }: ReportBody,
+  hasOwnSecret: boolean,
+  { config, sql, recordReport, deliveries, relaySessions }: Services,
+): Promise<Reply> {
+  const session = await recordReport({
+    sessionId,
+    instanceId,
+    hasOwnSecret,
+    isIdle: stats && isIdle(stats),
+    ingest: readIngest(stats),
+  })
+  if (!session) throw new Refusal('not_found')
+  const { state, reason, command, boundInstanceId, isOtherInstance } = session
+  if (state === 'stopped' || isOtherInstance) {
+    // Of a time that this database does not have. The relay goes on while it has a stream.
+    if (epoch !== undefined && session.epoch !== null && epoch !== session.epoch) throw new Refusal('not_found')
+    await sweepInstance(sql, instanceId, state === 'stopped' ? sessionId : null)
+    throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
+  }
+  if (boundInstanceId !== null && state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
+  if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
+  return ok({
+    state,
+    // A disconnect is final, so the relay can stop before its workflow has executed it.
+    desired: command === 'disconnect' ? 'stop' : 'run',
+    report_in_seconds: config.relay.healthIntervalSeconds,
+    epoch: session.epoch,
+  })
+}
+
+/** Answers with an assignment at once or after a wait, with `assignment: null` after the wait, or that the relay should stop. */
+async function reportUnbound(
+  { instance_id: instanceId, wait_seconds: waitSeconds = 0 }: ReportBody,
+  { socket }: IncomingMessage,
+  { config, sql, sealing, assignments }: Services,
+): Promise<Reply> {
+  const waitSecondsMax = unboundWaitSecondsMax(config.relay.healthTimeoutSeconds)
+  const report = { instanceId, waitSeconds: Math.min(waitSeconds, waitSecondsMax), socket }
+  const { instance, end, waitedSeconds } = await assignments.report(report)
+  const isUnwanted = !instance || assignmentStatus(instance) === 'unwanted'
+  if (isUnwanted) await sweepInstance(sql, instanceId, instance?.state === 'stopped' ? instance.sessionId : null)
+  if (!instance) throw new Refusal('not_found')
+  const assignment = openAssignment(sealing, instance)
+  const isSoon = assignment !== null || end === 'waited' || end === 'interrupted'
+  const body: z.input<typeof HealthReply> = {
+    state: assignment && instance.state,
+    desired: isUnwanted ? 'stop' : 'run',
+    report_in_seconds: isSoon ? soonSeconds : config.relay.healthIntervalSeconds,
+    assignment,
+  }
+  return { ...ok(body), waitedSeconds, headers: assignment ? { 'Cache-Control': 'no-store' } : {} }
+}
+
+function openAssignment(sealing: Sealing, instance: UnboundInstance) {
+  const { sessionId, userId } = instance
+  if (assignmentStatus(instance) !== 'assigned' || sessionId === null || userId === null) return null
+  return { session_id: sessionId, stream_token: openStreamToken(sealing, userId, instance) }
+}
+
+/**
+ * Makes the sweep run at once for an instance that has no session any more. A stopped session is final, which makes a second
+ * observation of its instance unnecessary.
+ */
+async function sweepInstance(sql: Sql, instanceId: string, stoppedSessionId: string | null): Promise<void> {
+  if (stoppedSessionId !== null) await markOrphan(sql, instanceId, stoppedSessionId)
+  await triggerJob(sql, 'sweep_orphans')
+}

@@ -1,0 +1,127 @@
+/** The history of a user's relay sessions. It answers why a stream stopped, and contains no secrets in any state. */
+import { z } from 'zod'
+import {
+  findSessionRecord,
+  listEndedSessions,
+  listLiveBitrates,
+  type SessionRecordRow,
+} from '../../../db/relay/history.ts'
+import { listTransitions } from '../../../db/relay/sessions.ts'
+import { initiators, relayReasons, relayStates } from '../../../domain/relay/session.ts'
+import { Refusal } from '../../http/refusals.ts'
+import { ok, route } from '../../http/route.ts'
+import { ConnectionId, id, timestamp } from '../../http/schemas.ts'
+import { presentRecentBitrate, RecentBitrate } from '../../views/recent-bitrate.ts'
+import { Detail, LiveFields, presentLiveFields } from '../../views/relay-session.ts'
+import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
+import { presentStreamTotals, StreamTotals } from '../../views/stream-totals.ts'
+
+const pageSizeMax = 50
+
+export const SessionRecord = z.object({
+  session_id: id,
+  connection_id: z.string(),
+  region: z.string(),
+  state: z.enum(relayStates),
+  reason: z.enum(relayReasons),
+  detail: Detail,
+  initiator: z.enum(initiators),
+  cause: z
+    .object({ reason: z.enum(relayReasons), initiator: z.enum(initiators) })
+    .describe(
+      'Why the session left its normal run: the transition to the grace in which it ended, or else its last one.',
+    ),
+  created_at: timestamp,
+  active_at: timestamp.nullable(),
+  stopped_at: timestamp.nullable(),
+  seconds_used: z.int().describe('As the Time Bank counts them.'),
+  ...StreamTotals.shape,
+})
+
+function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
+  const { reason } = row
+  // Only its owner starts a session.
+  const initiator = row.initiator ?? 'user'
+  return {
+    session_id: row.id,
+    connection_id: row.connectionId,
+    region: row.region,
+    state: row.state,
+    reason,
+    detail: row.detail,
+    initiator,
+    cause: { reason: row.graceReason ?? reason, initiator: row.graceInitiator ?? initiator },
+    created_at: row.createdAt.toISOString(),
+    active_at: row.activeAt?.toISOString() ?? null,
+    stopped_at: row.stoppedAt?.toISOString() ?? null,
+    seconds_used: row.secondsUsed,
+    ...presentStreamTotals(row),
+  }
+}
+
+export const list = route({
+  method: 'GET',
+  path: '/relay/sessions',
+  summary: 'List ended relay sessions',
+  caller: 'user',
+  limit: 'relay_history',
+  query: z.object({
+    connection_id: ConnectionId.optional(),
+    cursor: id.optional(),
+    limit: z.coerce.number().int().min(1).max(pageSizeMax).default(pageSizeMax).describe('Sessions per page.'),
+  }),
+  answers: { 200: z.object({ sessions: z.array(SessionRecord), next_cursor: id.nullable() }) },
+  refuses: [],
+  handle: async ({ caller, query }, { sql }) => {
+    const filter = { connectionId: query.connection_id, after: query.cursor }
+    const rows = await listEndedSessions(sql, caller.userId, filter, query.limit + 1)
+    const page = rows.slice(0, query.limit)
+    return ok({
+      sessions: page.map(presentRecord),
+      next_cursor: rows.length > query.limit ? (page.at(-1)?.id ?? null) : null,
+    })
+  },
+})
+
+export const show = route({
+  method: 'GET',
+  path: '/relay/sessions/{id}',
+  summary: 'Show a relay session',
+  caller: 'user',
+  limit: 'relay_history',
+  params: z.object({ id }),
+  answers: {
+    200: z.object({
+      session: SessionRecord.extend(LiveFields.shape),
+      transitions: z.array(TransitionView),
+      recent_bitrate: RecentBitrate,
+    }),
+  },
+  refuses: ['not_found'],
+  handle: async ({ caller, params }, { sql, config }) => {
+    const [row, transitions] = await Promise.all([
+      findSessionRecord(sql, caller.userId, params.id),
+      listTransitions(sql, params.id),
+    ])
+    if (!row) throw new Refusal('not_found')
+    return ok({
+      session: { ...presentRecord(row), ...presentLiveFields(row, config.relay) },
+      transitions: transitions.map(presentTransition),
+      recent_bitrate: presentRecentBitrate(row),
+    })
+  },
+})
+
+export const bitrates = route({
+  method: 'GET',
+  path: '/relay/bitrates',
+  summary: 'Show the bitrate of the last ten minutes of each live session',
+  caller: 'user',
+  limit: 'relay_history',
+  answers: { 200: z.object({ sessions: z.array(z.object({ session_id: id, recent_bitrate: RecentBitrate })) }) },
+  refuses: [],
+  handle: async ({ caller }, { sql }) => {
+    const rows = await listLiveBitrates(sql, caller.userId)
+    return ok({ sessions: rows.map((row) => ({ session_id: row.id, recent_bitrate: presentRecentBitrate(row) })) })
+  },
+})

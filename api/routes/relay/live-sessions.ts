@@ -1,0 +1,264 @@
+/** Routes that start, show and stop relays. */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { getStoredStreamToken } from '../../../db/identity/users.ts'
+import { recordUserCommand } from '../../../db/relay/commands.ts'
+import {
+  findOwnedSession,
+  findRelaySession,
+  type RelaySessionRow,
+  type SessionAddress,
+  type ShownSessionRow,
+  withoutIngest,
+} from '../../../db/relay/sessions.ts'
+import { openStreamToken, type StoredStreamToken } from '../../../db/sealed-tokens.ts'
+import { type StartOutcome, startRelay } from '../../../db/transactions/start-relay.ts'
+import type { RequestedRegion } from '../../../domain/fleet/regions.ts'
+import { warmReportSecondsMax } from '../../../domain/fleet/warm-instances.ts'
+import { autoRegion } from '../../../platform/config/regions.ts'
+import { rateLimitKey } from '../../http/rate-limits.ts'
+import { invalidToken, Refusal } from '../../http/refusals.ts'
+import { created, ok, type Reply, route } from '../../http/route.ts'
+import { ConnectionId, id } from '../../http/schemas.ts'
+import { createRelaySessionTokens } from '../../relay-session-tokens.ts'
+import type { Services } from '../../services.ts'
+import { type Audience, audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
+
+/** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
+const workflowMillisMax = 2000
+
+const OneSession = z.object({ session: SessionView })
+
+export const start = route({
+  method: 'POST',
+  path: '/relay/start',
+  summary: 'Start a relay',
+  caller: 'user',
+  limit: 'relay_start',
+  // The transaction checks the sign-in and counts the request, because a replay of the same key does not count.
+  isSignInCheckedByHandler: true,
+  isCountedByHandler: true,
+  requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
+  query: View,
+  body: z.object({
+    connection_id: ConnectionId.default('default'),
+    region: z
+      .string()
+      .max(32)
+      .optional()
+      .describe(`A region of the manifest, or \`${autoRegion}\` for the one with the most free places.`),
+  }),
+  answers: { 200: OneSession, 201: OneSession },
+  refuses: [
+    'idempotency_key_required',
+    'idempotency_key_invalid',
+    'idempotency_key_reused',
+    'relay_access_denied',
+    'usage_exhausted',
+    'relay_limit_reached',
+    'capacity_exhausted',
+  ],
+  secret: true,
+  handle: async ({ caller, body, query, header }, services) => {
+    const idempotencyKey = readIdempotencyKey(header('idempotency-key'))
+    const region = readRegion(body.region, services)
+    const request = {
+      userId: caller.userId,
+      authSessionId: caller.authSessionId,
+      idempotencyKey,
+      requestHash: createHash('sha256')
+        .update(JSON.stringify([body.connection_id, body.region ?? null]))
+        .digest(),
+      connectionId: body.connection_id,
+      region,
+      regions: services.config.regions,
+      warmReportSecondsMax: warmReportSecondsMax(services.config.relay.healthTimeoutSeconds),
+      rateLimitKey: rateLimitKey('relay_start', caller.userId),
+      rateLimit: services.config.rateLimits.relay_start,
+      timeBank: services.config.timeBank,
+      ...createRelaySessionTokens(services.sealing),
+    }
+    const outcome = await services.deliveries.runStart(() => startRelay(services.sql, request))
+    return answerStart(outcome, region, audienceOf(query), services)
+  },
+})
+
+async function answerStart(
+  outcome: StartOutcome,
+  region: RequestedRegion,
+  audience: Audience,
+  services: Services,
+): Promise<Reply> {
+  const window = 'window' in outcome ? outcome.window : undefined
+  const headers = window ? services.rateLimits.check('relay_start', window) : {}
+  switch (outcome.type) {
+    case 'key_reused':
+      throw new Refusal('idempotency_key_reused')
+    case 'signed_out':
+      throw invalidToken()
+    case 'rate_limited':
+      throw new Refusal('rate_limited')
+    case 'denied': {
+      const isExhausted = outcome.entitlement.reasonCode === 'usage_exhausted'
+      const message =
+        outcome.entitlement.reasonCode === 'deletion_scheduled'
+          ? 'This account is going to be deleted. Restore it on the account page to start relays.'
+          : undefined
+      throw new Refusal(isExhausted ? 'usage_exhausted' : 'relay_access_denied', { headers, message })
+    }
+    case 'limit_reached':
+      throw new Refusal('relay_limit_reached', { headers })
+    case 'region_full':
+    case 'region_drained':
+      throw new Refusal('capacity_exhausted', {
+        message: capacityMessage(outcome.type, region),
+        headers: { ...headers, 'Retry-After': '30' },
+      })
+    case 'reserved':
+      for (const session of outcome.toDeliver)
+        services.deliveries.send({ ...session, maskedEmail: outcome.account.maskedEmail })
+      return {
+        ...created({ session: presentFor(services, withoutIngest(outcome.session), audience, outcome.account) }),
+        headers,
+      }
+    case 'existing': {
+      const session = await carryOut(outcome.session, outcome.toDeliver, services)
+      return { ...ok({ session: presentFor(services, session, audience, outcome.account) }), headers }
+    }
+    case 'replayed': {
+      const session = await readAgain(outcome.session, services)
+      const replay = { ...headers, 'Idempotent-Replayed': 'true' }
+      return { ...ok({ session: presentFor(services, session, audience, outcome.account) }), headers: replay }
+    }
+  }
+}
+
+/** Delivers the commands and waits for the session's own, so that the reply shows what it caused. */
+async function carryOut(
+  session: RelaySessionRow,
+  toDeliver: readonly RelaySessionRow[],
+  services: Services,
+): Promise<ShownSessionRow> {
+  const { deliveries } = services
+  for (const one of toDeliver) {
+    if (one.id === session.id) await deliveries.sendAndWait(one, workflowMillisMax)
+    else deliveries.send(one)
+  }
+  return readAgain(session, services)
+}
+
+const readAgain = async (session: RelaySessionRow, { sql }: Services): Promise<ShownSessionRow> =>
+  (await findRelaySession(sql, session.id)) ?? withoutIngest(session)
+
+/** Presents one session. Only its owner sees its secrets; the dock view has none. */
+function presentFor(
+  { sealing, config }: Services,
+  session: ShownSessionRow,
+  audience: Audience,
+  stored: StoredStreamToken,
+) {
+  if (audience === 'dock') return presentSession(session, config.relay)
+  return presentSession(session, config.relay, {
+    sealing,
+    streamToken: openStreamToken(sealing, session.userId, stored),
+    srtPassphrase: config.relay.srtPassphrase,
+  })
+}
+
+const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
+
+/** The key may be in double quotes, as in the draft standard of the header. */
+function readIdempotencyKey(text: string | undefined): string {
+  if (text === undefined) throw new Refusal('idempotency_key_required')
+  const key = /^"(.*)"$/.exec(text)?.[1] ?? text
+  if (!uuidV4.test(key)) throw new Refusal('idempotency_key_invalid')
+  return key.toLowerCase()
+}
+
+function readRegion(name: string | undefined, { config }: Services): RequestedRegion {
+  if (name === undefined) return 'default'
+  if (name === autoRegion) return 'auto'
+  if (config.regions.some(({ region }) => region === name)) return { named: name }
+  throw new Refusal('invalid_request', {
+    message: `Unknown region "${name}". GET /api/v1/relay/manifest lists the regions.`,
+  })
+}
+
+/** Undefined for the message of the error code. */
+function capacityMessage(outcome: 'region_full' | 'region_drained', region: RequestedRegion): string | undefined {
+  if (outcome === 'region_drained')
+    return `The region takes no new relays for now. Choose another one, or "${autoRegion}".`
+  return region === 'auto' ? 'All regions are full. Try again later.' : undefined
+}
+
+export const active = route({
+  method: 'GET',
+  path: '/relay/active',
+  summary: 'List live relays',
+  caller: 'user',
+  limit: 'relay_active',
+  reads: 'live_relays',
+  query: View.extend({ connection_id: ConnectionId.optional() }),
+  answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
+  refuses: [],
+  secret: true,
+  handle: ({ caller, query, read }, { config, sealing }) => {
+    const { streamToken: stored, sessions } = read
+    const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
+    const { srtPassphrase } = config.relay
+    const secrets = isForOwner
+      ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored), srtPassphrase }
+      : undefined
+    const views = sessions.map((row) => presentSession(row, config.relay, secrets))
+    const session =
+      query.connection_id === undefined ? views[0] : views.find((one) => one.connection_id === query.connection_id)
+    return ok({ session: session ?? null, sessions: views })
+  },
+})
+
+export const stop = route({
+  method: 'POST',
+  path: '/relay/stop',
+  summary: 'Stop a relay',
+  caller: 'user',
+  limit: 'relay_stop',
+  query: View,
+  body: z
+    .object({
+      session_id: id.optional(),
+      connection_id: ConnectionId.optional(),
+      immediate: z.boolean().default(false),
+    })
+    .refine(
+      (body) => body.session_id !== undefined || body.connection_id !== undefined,
+      'give a session_id or a connection_id',
+    ),
+  answers: { 200: OneSession },
+  refuses: ['not_found'],
+  secret: true,
+  handle: async ({ caller, body, query }, services) => {
+    const by =
+      body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id }
+    // The account is read while the workflow carries out the command.
+    const [session, stored] = await Promise.all([
+      stopSession(caller.userId, by, body.immediate ? 'stop_now' : 'stop', services),
+      getStoredStreamToken(services.sql, caller.userId),
+    ])
+    if (!session) throw new Refusal('not_found')
+    return ok({ session: presentFor(services, session, audienceOf(query), stored) })
+  },
+})
+
+/** @returns the session after the stop, or as it stopped before; undefined when the user has no such session. */
+async function stopSession(
+  userId: string,
+  by: SessionAddress,
+  command: 'stop' | 'stop_now',
+  services: Services,
+): Promise<ShownSessionRow | undefined> {
+  const commanded = await recordUserCommand(services.sql, userId, by, command)
+  if (commanded) return carryOut(commanded, [commanded], services)
+  const session = await findOwnedSession(services.sql, userId, by)
+  // A live one has begun since: the connection's session had just stopped.
+  return session && session.state !== 'stopped' ? stopSession(userId, by, command, services) : session
+}

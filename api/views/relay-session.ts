@@ -1,0 +1,163 @@
+/** The relay session of the HTTP contract. Every reply that contains a session is built here, so that no row leaks. */
+import { z } from 'zod'
+import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../../db/relay/sessions.ts'
+import { openSessionToken } from '../../db/sealed-tokens.ts'
+import { shownIngest } from '../../domain/relay/ingest.ts'
+import { isEndingSoon, longestSeconds, provisioningDetails, relayStates } from '../../domain/relay/session.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Sealing } from '../../platform/sealing.ts'
+import { id, timestamp } from '../http/schemas.ts'
+
+/** What only a live session has. */
+export const LiveFields = z.object({
+  ends_at: timestamp.optional().describe('The latest end, by the longest duration.'),
+  idle_ends_at: timestamp
+    .optional()
+    .describe('From this time on the relay also ends when no stream has come in for ten minutes.'),
+  ending_soon: z
+    .boolean()
+    .optional()
+    .describe(
+      'Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours.',
+    ),
+  ingest: z
+    .object({ publishing: z.boolean(), bitrate_kbps: z.int(), links: z.int(), since: timestamp })
+    .nullable()
+    .optional()
+    .describe(
+      'The stream that the relay receives; null before its first report. `since`: of the value of `publishing`.',
+    ),
+  engine: z.literal('none').optional().describe('Present when the relay has no program to forward video with.'),
+})
+
+export const Detail = z
+  .enum(provisioningDetails)
+  .nullable()
+  .describe(
+    'Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong.',
+  )
+
+const DockSession = LiveFields.extend({
+  session_id: id,
+  connection_id: z.string(),
+  state: z.enum(relayStates),
+  reason: z.string(),
+  detail: Detail,
+  region: z.string(),
+  relay_host_masked: z.string().nullable(),
+  created_at: timestamp,
+  active_at: timestamp.nullable(),
+  grace_ends_at: timestamp.nullable(),
+  stopped_at: timestamp.nullable(),
+})
+
+/** The session object. The dock view has no `instance_id` and none of the fields below it; a stopped session has no secrets. */
+export const SessionView = DockSession.extend({
+  instance_id: z.string().nullable().optional(),
+  relay_host: z.string().nullable().optional(),
+  pair_token: z.string().nullable().optional(),
+  relay_ws_token: z.string().nullable().optional(),
+  connect: z
+    .object({ srtla_url: z.string(), srt_url: z.string(), player_url: z.string(), stats_url: z.string() })
+    .nullable()
+    .optional(),
+})
+
+export type SessionView = z.infer<typeof SessionView>
+
+/** `owner`: the plugin, which needs the secrets to stream. `dock`: a view that may be visible on stream. */
+export type Audience = 'owner' | 'dock'
+
+export const View = z.object({ view: z.enum(['dock']).optional() })
+
+export const audienceOf = ({ view }: { view?: 'dock' | undefined }): Audience => view ?? 'owner'
+
+/** What the owner's view needs in addition to the row. */
+export interface OwnerSecrets {
+  readonly sealing: Sealing
+  /** The owner's stream token. It is part of a live session's view only. */
+  readonly streamToken: string
+  /** Part of each address of a relay that requires encryption. */
+  readonly srtPassphrase: string | undefined
+}
+
+export type SessionLimits = Pick<Config['relay'], 'maxSessionSeconds' | 'healthIntervalSeconds'>
+
+/** @param secrets omitted for the dock view. */
+export function presentSession(row: ShownSessionRow, limits: SessionLimits, secrets?: OwnerSecrets): SessionView {
+  const dock = {
+    session_id: row.id,
+    connection_id: row.connectionId,
+    state: row.state,
+    reason: row.reason,
+    detail: row.detail,
+    region: row.region,
+    relay_host_masked: row.relayHost === null ? null : maskHost(row.relayHost),
+    created_at: row.createdAt.toISOString(),
+    active_at: row.activeAt?.toISOString() ?? null,
+    grace_ends_at: row.graceEndsAt?.toISOString() ?? null,
+    stopped_at: row.stoppedAt?.toISOString() ?? null,
+    ...presentLiveFields(row, limits),
+  }
+  if (!secrets) return dock
+  const own = { ...dock, instance_id: row.instanceId }
+  if (row.state === 'stopped') return own
+  return {
+    ...own,
+    relay_host: row.relayHost,
+    pair_token: openSessionToken(secrets.sealing, row, 'pair_token'),
+    relay_ws_token: openSessionToken(secrets.sealing, row, 'relay_ws_token'),
+    connect: connectionKit(row, secrets),
+  }
+}
+
+export function presentLiveFields(
+  row: Pick<ShownSessionRow, 'state' | 'createdAt' | keyof IngestRow>,
+  { maxSessionSeconds, healthIntervalSeconds }: SessionLimits,
+): z.infer<typeof LiveFields> {
+  if (row.state === 'stopped') return {}
+  const createdAt = row.createdAt.getTime()
+  return {
+    ends_at: new Date(createdAt + longestSeconds(maxSessionSeconds) * 1000).toISOString(),
+    idle_ends_at: new Date(createdAt + maxSessionSeconds * 1000).toISOString(),
+    ending_soon: isEndingSoon(createdAt, maxSessionSeconds, Date.now()),
+    ingest: presentIngest(row, healthIntervalSeconds),
+    ...(row.engine === 'none' ? { engine: row.engine } : {}),
+  }
+}
+
+function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<typeof LiveFields>['ingest'] {
+  const { isPublishing, publishingSince, ingestAt } = row
+  if (isPublishing === null || publishingSince === null || ingestAt === null) return null
+  const last = { isPublishing, bitrateKbps: row.bitrateKbps ?? 0, links: row.links ?? 0, since: publishingSince }
+  const shown = shownIngest({ ...last, at: ingestAt, ageSeconds: row.ingestAgeSeconds ?? 0 }, healthIntervalSeconds)
+  return {
+    publishing: shown.isPublishing,
+    bitrate_kbps: shown.bitrateKbps,
+    links: shown.links,
+    since: shown.since.toISOString(),
+  }
+}
+
+/** The addresses to publish to and to play from; null before an instance is bound. */
+export function connectionKit(
+  row: RelaySessionRow,
+  { streamToken, srtPassphrase }: Pick<OwnerSecrets, 'streamToken' | 'srtPassphrase'>,
+): SessionView['connect'] {
+  if (row.relayHost === null || row.srtlaPort === null) return null
+  const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
+  const encryption = srtPassphrase === undefined ? '' : `&passphrase=${encodeURIComponent(srtPassphrase)}`
+  return {
+    srtla_url: `srtla://${host}:${row.srtlaPort}?streamid=publish/live/${streamToken}${encryption}`,
+    srt_url: `srt://${host}:${row.publishPort}?streamid=publish/live/${streamToken}${encryption}`,
+    player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}${encryption}`,
+    stats_url: `http://${host}:${row.statsPort}/stats`,
+  }
+}
+
+/** Masks a host so that a relay can be recognised but not reached: streamers share their screens. */
+function maskHost(host: string): string {
+  if (/^\d+(\.\d+){3}$/.test(host)) return `${host.split('.').slice(0, 2).join('.')}.x.x`
+  if (host.includes(':')) return `${host.split(':').slice(0, 2).join(':')}:x`
+  return `${host.slice(0, 2)}***${host.includes('.') ? host.slice(host.indexOf('.')) : ''}`
+}
