@@ -1,6 +1,8 @@
 /**
  * Migrations are SQL files, applied in the order of their numbers, each in its own transaction. An applied file never changes. The
  * first line of each says whether versions without it may run beside it: `-- compatible: REASON` or `-- incompatible: REASON`.
+ * The first file is the baseline: it creates what the 40 migrations before it created. A database that has them gets it without
+ * running it, and an older one is refused.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -10,6 +12,10 @@ import { connectPostgres, type Database, isOutage, type Sql } from './connection
 import { refuseUndeclaredPooling } from './pooling.ts'
 
 const directory = new URL('./migrations/', import.meta.url)
+const baseline = '0046_baseline.sql'
+/** The last of the migrations that the baseline replaced, and the last version that has them. */
+const replacedLast = '0045_relay_programs.sql'
+const replacedIn = '0.1.0'
 /** Key of the advisory lock that lets one process migrate at a time. */
 export const migrationLock = 7_205_941
 
@@ -17,7 +23,7 @@ export interface Migration {
   readonly name: string
   readonly text: string
   readonly checksum: string
-  /** Whether a process of a version without it may start beside it. Undefined for files from before this was written. */
+  /** Whether a process of a version without it may start beside it. Undefined when its first line does not say. */
   readonly isCompatible: boolean | undefined
 }
 
@@ -96,18 +102,17 @@ const applyNext = (
     await tx.unsafe('set local lock_timeout = 0; set local statement_timeout = 0')
     await tx`select pg_advisory_xact_lock(${migrationLock})`
     await tx`create table if not exists schema_migrations (
-      name text primary key, checksum text not null, applied_at timestamptz not null default now())`
-    const { pending, newer, refused, changed } = compare(migrations, await selectApplied(tx))
-    refuseDifferences(refused, changed)
-    reportNewer(newer)
+      name text primary key, checksum text not null, applied_at timestamptz not null default now(), compatible boolean)`
+    const differences = compare(migrations, await selectApplied(tx))
+    const { pending, isAtBaseline } = differences
+    refuseDifferences(differences)
+    reportNewer(differences.newer)
     const next = migrations.find(({ name }) => name === pending[0])
     if (!next) return undefined
     const { name, text, checksum, isCompatible = null } = next
     try {
-      await tx.unsafe(`set local lock_timeout = ${lockMillisMax};\n${text}`)
-      // Ignores the column of a table that has none yet: the first migrations are older than it.
-      await tx`insert into schema_migrations select * from jsonb_populate_record(null::schema_migrations, jsonb_build_object(
-        'name', ${name}::text, 'checksum', ${checksum}::text, 'applied_at', now(), 'compatible', ${isCompatible}::boolean))`
+      if (name !== baseline || !isAtBaseline) await tx.unsafe(`set local lock_timeout = ${lockMillisMax};\n${text}`)
+      await tx`insert into schema_migrations (name, checksum, compatible) values (${name}, ${checksum}, ${isCompatible})`
     } catch (error) {
       throw new MigrationError(name, error as Error)
     }
@@ -127,6 +132,8 @@ export interface MigrationDifferences {
   readonly refused: readonly string[]
   /** Changed after they were applied. */
   readonly changed: readonly string[]
+  /** The last migration of a database from before the baseline, which this version cannot migrate. */
+  readonly tooOld: string | undefined
 }
 
 /** Compares without waiting for a migration in progress. */
@@ -144,21 +151,29 @@ interface AppliedMigration {
   readonly compatible: boolean | null
 }
 
-/** The column is read from the whole row, since a table that was created by an earlier version has none. */
+/** The column is read from the whole row, since the table of a database that is too old may have none. */
 const selectApplied = (sql: Sql): Promise<AppliedMigration[]> =>
   sql<AppliedMigration[]>`
     select name, checksum, (to_jsonb(m) ->> 'compatible')::boolean as compatible from schema_migrations m order by name`
 
-function compare(migrations: readonly Migration[], applied: readonly AppliedMigration[]): MigrationDifferences {
+interface Comparison extends MigrationDifferences {
+  /** Whether the database has what the baseline creates, from the migrations that it replaced. */
+  readonly isAtBaseline: boolean
+}
+
+function compare(migrations: readonly Migration[], applied: readonly AppliedMigration[]): Comparison {
   const checksums = new Map(migrations.map(({ name, checksum }) => [name, checksum] as const))
   const appliedNames = new Set(applied.map(({ name }) => name))
-  const unknown = applied.filter(({ name }) => !checksums.has(name))
+  const isAtBaseline = appliedNames.has(replacedLast)
+  const unknown = applied.filter(({ name }) => name > baseline && !checksums.has(name))
   const namesOf = (some: readonly { readonly name: string }[]) => some.map(({ name }) => name)
   return {
     pending: namesOf(migrations.filter(({ name }) => !appliedNames.has(name))),
     newer: namesOf(unknown.filter(({ compatible }) => compatible === true)),
     refused: namesOf(unknown.filter(({ compatible }) => compatible !== true)),
     changed: namesOf(applied.filter(({ name, checksum }) => (checksums.get(name) ?? checksum) !== checksum)),
+    tooOld: isAtBaseline ? undefined : applied.findLast(({ name }) => name < baseline)?.name,
+    isAtBaseline,
   }
 }
 
@@ -188,7 +203,11 @@ export async function migrateWhenReachable(url: string, log: Logger): Promise<vo
   }
 }
 
-function refuseDifferences([refused]: readonly string[], [changed]: readonly string[]): void {
+function refuseDifferences({ refused: [refused], changed: [changed], tooOld }: MigrationDifferences): void {
+  if (tooOld !== undefined) {
+    const { fault, fix } = tooOldTexts(tooOld)
+    throw new Error(`${fault}: ${fix}`)
+  }
   if (refused !== undefined)
     throw new Error(
       `the database has migration ${refused}, which this version lacks and cannot run beside: run the newer version`,
@@ -196,3 +215,9 @@ function refuseDifferences([refused]: readonly string[], [changed]: readonly str
   if (changed !== undefined)
     throw new Error(`migration ${changed} was changed after it was applied: restore it and write a new one`)
 }
+
+/** What is wrong with a database from before the baseline, and what to do. */
+export const tooOldTexts = (lastMigration: string) => ({
+  fault: `the database is from before version ${replacedIn} (its last migration is ${lastMigration})`,
+  fix: `start version ${replacedIn} with it once, which migrates it, and then this version`,
+})

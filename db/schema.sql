@@ -531,8 +531,6 @@ create table relay_sessions (
   publish_port            integer,
   play_port               integer,
   stats_port              integer,
-  pair_token              text,
-  relay_ws_token          text,
   created_at              timestamptz not null default now(),
   active_at               timestamptz,
   grace_started_at        timestamptz,
@@ -559,11 +557,11 @@ create table relay_sessions (
   constraint relay_sessions_connection_id_check check (connection_id ~ '^[A-Za-z0-9._-]{1,64}$'),
   constraint relay_sessions_detail_check check (detail = any (array['capacity', 'quota', 'configuration'])),
   constraint relay_sessions_pair_token_hash_check check (length(pair_token_hash) = 32),
-  constraint relay_sessions_pair_token_stored_once check ((pair_token is null or pair_token_sealed is null) and (pair_token_sealed is null) = (pair_token_hash is null)),
+  constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),
   constraint relay_sessions_relay_ws_token_hash_check check (length(relay_ws_token_hash) = 32),
-  constraint relay_sessions_relay_ws_token_stored_once check ((relay_ws_token is null or relay_ws_token_sealed is null) and (relay_ws_token_sealed is null) = (relay_ws_token_hash is null)),
+  constraint relay_sessions_relay_ws_token_sealed check ((relay_ws_token_sealed is null) = (relay_ws_token_hash is null)),
   constraint relay_sessions_state_check check (state = any (array['provisioning', 'active', 'grace', 'stopped'])),
-  constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or pair_token is null and pair_token_sealed is null and relay_ws_token is null and relay_ws_token_sealed is null)
+  constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or pair_token_sealed is null and relay_ws_token_sealed is null)
 ) with (fillfactor = 80);
 
 create index relay_sessions_ended on relay_sessions (user_id, stopped_at desc, id desc) where state = 'stopped';
@@ -728,7 +726,6 @@ create table users (
   email                      text,
   email_verified_at          timestamptz,
   password_hash              text,
-  stream_token               text,
   plan_tier                  text        not null default 'free',
   plan_status                text        not null default 'none',
   addons                     integer     not null default 0,
@@ -743,8 +740,8 @@ create table users (
   surplus_ends_at            timestamptz,
   entitlement_due_at         timestamptz,
   owner_proved_at            timestamptz,
-  stream_token_sealed        text,
-  stream_token_hash          bytea,
+  stream_token_sealed        text        not null,
+  stream_token_hash          bytea       not null,
   inbox_changed_at           timestamptz,
   addons_without_plan        integer     not null default 0,
   billed_plans               integer     not null default 0,
@@ -757,16 +754,13 @@ create table users (
   plan_ending_notified_for   timestamptz,
   billing_mails_announced_at timestamptz default now(),
   constraint users_pkey primary key (id),
-  constraint users_stream_token_key unique (stream_token),
   constraint users_addons_check check (addons >= 0 and addons <= 3),
   constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
   constraint users_email_check check (email = btrim(email) and length(email) >= 3 and length(email) <= 254),
   constraint users_period_check check (period_end > period_start),
   constraint users_plan_status_check check (plan_status = any (array['none', 'active', 'past_due', 'cancelled'])),
   constraint users_plan_tier_check check (plan_tier = any (array['free', 'paid'])),
-  constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$'),
-  constraint users_stream_token_hash_check check (length(stream_token_hash) = 32),
-  constraint users_stream_token_stored_once check ((stream_token is null) <> (stream_token_sealed is null) and (stream_token_sealed is null) = (stream_token_hash is null))
+  constraint users_stream_token_hash_check check (length(stream_token_hash) = 32)
 );
 
 create index users_addons_without_plan on users (id) include (addons_without_plan) where addons_without_plan > 0;

@@ -1,7 +1,6 @@
 /**
  * Tokens that the API shows to their owner repeatedly, so a hash is not enough: stream tokens and the two tokens of a live relay
- * session. They are stored encrypted, each with a keyed hash for lookups and comparisons. Rows written by an older version
- * contain plain text until the job `reseal_secrets` has encrypted it, so both are read.
+ * session. They are stored encrypted, each with a keyed hash for lookups and comparisons.
  */
 import type { Sealing } from '../platform/sealing.ts'
 
@@ -10,18 +9,15 @@ export interface SealedToken {
   readonly hash: Buffer
 }
 
-/** The columns of an account's row; one of the two is null. */
+/** Of an account's row. */
 export interface StoredStreamToken {
-  streamToken: string | null
-  streamTokenSealed: string | null
+  streamTokenSealed: string
 }
 
-/** The columns of a session's row. Per token one of the two is null; both are null in a stopped session. */
+/** Of a session's row. Both are null once it has stopped. */
 export interface StoredSessionTokens {
   id: string
-  pairToken: string | null
   pairTokenSealed: string | null
-  relayWsToken: string | null
   relayWsTokenSealed: string | null
 }
 
@@ -39,12 +35,9 @@ export const sealStreamToken = (sealing: Sealing, userId: string, token: string)
 export const streamTokenHashes = (sealing: Sealing, token: string): readonly Buffer[] =>
   sealing.hashes(token, streamTokenField)
 
-/** Throws if the row contains no token, or one that was encrypted with an unknown key. */
-export function openStreamToken(sealing: Sealing, userId: string, stored: StoredStreamToken): string {
-  if (stored.streamTokenSealed !== null) return sealing.openOften(stored.streamTokenSealed, streamTokenPlace(userId))
-  if (stored.streamToken === null) throw new Error('the account has no stream token')
-  return stored.streamToken
-}
+/** Throws if the token was encrypted with an unknown key. */
+export const openStreamToken = (sealing: Sealing, userId: string, stored: StoredStreamToken): string =>
+  sealing.openOften(stored.streamTokenSealed, streamTokenPlace(userId))
 
 export const sealSessionToken = (
   sealing: Sealing,
@@ -59,7 +52,6 @@ export const sessionTokenHashes = (sealing: Sealing, field: SessionTokenField, t
 
 /** Null for a stopped session. Throws if the token was encrypted with an unknown key. */
 export function openSessionToken(sealing: Sealing, row: StoredSessionTokens, field: SessionTokenField): string | null {
-  const [sealed, plain] =
-    field === 'pair_token' ? [row.pairTokenSealed, row.pairToken] : [row.relayWsTokenSealed, row.relayWsToken]
-  return sealed === null ? plain : sealing.openOften(sealed, [row.id, field])
+  const sealed = field === 'pair_token' ? row.pairTokenSealed : row.relayWsTokenSealed
+  return sealed === null ? null : sealing.openOften(sealed, [row.id, field])
 }

@@ -1,6 +1,6 @@
 /** The Postgres server and its schema. */
 import { connectPostgres, type Database, isTransactionPooled } from '../../db/connection.ts'
-import { findMigrationDifferences } from '../../db/migrations.ts'
+import { findMigrationDifferences, tooOldTexts } from '../../db/migrations.ts'
 import {
   listInactiveSlots,
   listStandbys,
@@ -169,7 +169,11 @@ function poolingProblems(pooling: Pooling, { statementTimeout }: ServerStatus, i
 }
 
 async function checkMigrations(sql: Database): Promise<Finding> {
-  const { pending, newer, refused, changed } = await findMigrationDifferences(sql)
+  const { pending, newer, refused, changed, tooOld } = await findMigrationDifferences(sql)
+  if (tooOld !== undefined) {
+    const { fault, fix } = tooOldTexts(tooOld)
+    return fail(fault, `Nothing is changed yet: ${fix}.`)
+  }
   return combine('the schema has every migration of this version, and no other', [
     ...(pending.length > 0
       ? [

@@ -98,7 +98,7 @@ async function checkEncryptionKey({ oauthEncryptionKeys }: Config, sql: Database
   const unknown = stored.filter(({ keyId }) => !configured.has(keyId))
   const wrong = tokens.filter(({ userId, sealed }) => {
     try {
-      openStreamToken(sealing, userId, { streamToken: null, streamTokenSealed: sealed })
+      openStreamToken(sealing, userId, { streamTokenSealed: sealed })
       return false
     } catch {
       return configured.has(sealed.split('.')[1] ?? '')

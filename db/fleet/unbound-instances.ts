@@ -19,7 +19,7 @@ export interface UnboundInstance extends StoredStreamToken {
 /** Everything is read from one snapshot, so an instance never refers to a session whose start is not visible yet. */
 const selectUnbound = (sql: Sql, instanceIds: readonly string[]) => sql`
   select i.instance_id, i.retired_at is not null as is_retired, i.session_id, s.user_id, s.state, s.command,
-    s.instance_id as bound_instance_id, u.stream_token, u.stream_token_sealed
+    s.instance_id as bound_instance_id, u.stream_token_sealed
   from instances i
     left join relay_sessions s on s.id = i.session_id
     left join users u on u.id = s.user_id

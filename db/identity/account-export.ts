@@ -31,7 +31,7 @@ export const exportedTables: readonly ExportedTable[] = [
       addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans
       plan_ending_notified_for billing_mails_announced_at`),
     leftOut: {
-      ...{ password_hash: secret, stream_token: secret, stream_token_sealed: secret, stream_token_hash: secret },
+      ...{ password_hash: secret, stream_token_sealed: secret, stream_token_hash: secret },
       ...{ entitlement_version: internal, entitlement_due_at: internal, inbox_changed_at: internal },
       ...{ wake_attempts: internal, woken_at: internal, next_wake_at: internal },
       ...{ deletion_attempt_at: internal, deletion_attempts: internal },
@@ -131,8 +131,8 @@ export const exportedTables: readonly ExportedTable[] = [
       command_initiator commanded_at instance_id relay_host srtla_port publish_port play_port stats_port
       ending_soon_notified_at`),
     leftOut: {
-      ...{ pair_token: secret, pair_token_sealed: secret, pair_token_hash: secret },
-      ...{ relay_ws_token: secret, relay_ws_token_sealed: secret, relay_ws_token_hash: secret },
+      ...{ pair_token_sealed: secret, pair_token_hash: secret },
+      ...{ relay_ws_token_sealed: secret, relay_ws_token_hash: secret },
       ...{ version: internal, command_seq: internal, command_delivered_seq: internal, deliver_at: internal },
       ...{ delivery_attempts: internal, signal_at: internal, signal_attempts: internal },
       ...{ instance_bound_at: internal, instance_missing_since: internal },

@@ -19,7 +19,7 @@ export interface ProfileRow extends StoredStreamToken {
 
 /** The columns of {@link ProfileRow} in `users`. */
 export const profileColumns = (sql: Sql) => sql`
-  id, email, email_verified_at is not null as is_email_verified, stream_token, stream_token_sealed,
+  id, email, email_verified_at is not null as is_email_verified, stream_token_sealed,
   plan_tier, disabled_at is not null as is_disabled, created_at, deletion_due_at,
   array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 

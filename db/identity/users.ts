@@ -91,7 +91,7 @@ function newAccount(sql: Sql, sealing: Sealing, streamToken: string) {
   const hashes = streamTokenHashes(sealing, streamToken).map((hash) => hash.toString('hex'))
   const isTaken = sql`exists (
     select from users
-    where stream_token_hash in (select decode(hash, 'hex') from unnest(${hashes}::text[]) hash) or stream_token = ${streamToken})`
+    where stream_token_hash in (select decode(hash, 'hex') from unnest(${hashes}::text[]) hash))`
   return { id, token: sealStreamToken(sealing, id, streamToken), isTaken }
 }
 
@@ -144,18 +144,16 @@ export interface LockedAccount extends StoredStreamToken {
 export async function lockAccount(tx: Sql, userId: string): Promise<LockedAccount | undefined> {
   const row = first(
     await tx<(StoredStreamToken & { email: string | null })[]>`
-      select email, stream_token, stream_token_sealed from users where id = ${userId} for no key update`,
+      select email, stream_token_sealed from users where id = ${userId} for no key update`,
   )
   if (!row) return undefined
-  const { email, streamToken, streamTokenSealed } = row
-  return { streamToken, streamTokenSealed, maskedEmail: maskAccountEmail(email) }
+  const { email, streamTokenSealed } = row
+  return { streamTokenSealed, maskedEmail: maskAccountEmail(email) }
 }
 
 /** Throws if the account does not exist. */
 export async function getStoredStreamToken(sql: Sql, userId: string): Promise<StoredStreamToken> {
-  const row = first(
-    await sql<StoredStreamToken[]>`select stream_token, stream_token_sealed from users where id = ${userId}`,
-  )
+  const row = first(await sql<StoredStreamToken[]>`select stream_token_sealed from users where id = ${userId}`)
   if (!row) throw new Error('the account does not exist')
   return row
 }

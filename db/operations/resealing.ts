@@ -1,5 +1,5 @@
 /**
- * Secrets to encrypt again with the current key: those of a previous key, and those that an older version stored as plain text.
+ * Secrets of a previous key, to encrypt again with the current one.
  * Pages start after an id, so that a row which cannot be decrypted is skipped. Each write compares with the value that was
  * read: a value that changed in the meantime is kept.
  */
@@ -22,15 +22,14 @@ export type StaleStreamToken = StoredStreamToken & { id: string }
 
 export const listStaleStreamTokens = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StaleStreamToken[]> =>
   sql<StaleStreamToken[]>`
-    select id, stream_token, stream_token_sealed from users
-    where id > ${afterId} and (stream_token is not null or ${hasOtherKey(sql, 'stream_token_sealed', keyId)})
+    select id, stream_token_sealed from users
+    where id > ${afterId} and ${hasOtherKey(sql, 'stream_token_sealed', keyId)}
     order by id limit ${rowsMax}`
 
 export const replaceStreamToken = async (sql: Sql, read: StaleStreamToken, token: SealedToken): Promise<void> => {
   await sql`
-    update users set stream_token = null, stream_token_sealed = ${token.sealed}, stream_token_hash = ${token.hash}
-    where id = ${read.id} and stream_token is not distinct from ${read.streamToken}
-      and stream_token_sealed is not distinct from ${read.streamTokenSealed}`
+    update users set stream_token_sealed = ${token.sealed}, stream_token_hash = ${token.hash}
+    where id = ${read.id} and stream_token_sealed = ${read.streamTokenSealed}`
 }
 
 export const listStaleSessionTokens = async (
@@ -38,9 +37,9 @@ export const listStaleSessionTokens = async (
   { keyId, afterId, rowsMax }: Page,
 ): Promise<StoredSessionTokens[]> =>
   sql<StoredSessionTokens[]>`
-    select id, pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed from relay_sessions
-    where state <> 'stopped' and id > ${afterId} and (pair_token is not null or relay_ws_token is not null
-      or ${hasOtherKey(sql, 'pair_token_sealed', keyId)} or ${hasOtherKey(sql, 'relay_ws_token_sealed', keyId)})
+    select id, pair_token_sealed, relay_ws_token_sealed from relay_sessions
+    where state <> 'stopped' and id > ${afterId} and (${hasOtherKey(sql, 'pair_token_sealed', keyId)}
+      or ${hasOtherKey(sql, 'relay_ws_token_sealed', keyId)})
     order by id limit ${rowsMax}`
 
 interface SealedSessionTokens {
@@ -54,12 +53,10 @@ export const replaceSessionTokens = async (
   { pairToken, relayWsToken }: SealedSessionTokens,
 ): Promise<void> => {
   await sql`
-    update relay_sessions set pair_token = null, relay_ws_token = null,
+    update relay_sessions set
       pair_token_sealed = ${pairToken?.sealed ?? null}, pair_token_hash = ${pairToken?.hash ?? null},
       relay_ws_token_sealed = ${relayWsToken?.sealed ?? null}, relay_ws_token_hash = ${relayWsToken?.hash ?? null}
-    where id = ${read.id} and state <> 'stopped' and pair_token is not distinct from ${read.pairToken}
-      and pair_token_sealed is not distinct from ${read.pairTokenSealed}
-      and relay_ws_token is not distinct from ${read.relayWsToken}
+    where id = ${read.id} and state <> 'stopped' and pair_token_sealed is not distinct from ${read.pairTokenSealed}
       and relay_ws_token_sealed is not distinct from ${read.relayWsTokenSealed}`
 }
 

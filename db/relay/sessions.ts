@@ -42,7 +42,7 @@ export interface RelaySessionRow extends StoredSessionTokens {
 export const relaySessionColumns = (sql: Sql) => sql`
   id, user_id, connection_id, region, state, reason, detail, version, command, command_seq, command_initiator, command_delivered_seq,
   instance_id, relay_host, srtla_port, publish_port, play_port, stats_port,
-  pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed,
+  pair_token_sealed, relay_ws_token_sealed,
   created_at, active_at, grace_started_at, grace_ends_at, stopped_at`
 
 /** What the bound instance reported about its stream; all null before the first summary. */
@@ -103,7 +103,7 @@ export async function findSessionByToken(
   const hashes = tokenHashes.map((hash) => hash.toString('hex'))
   return first(
     await sql<(RelaySessionRow & StoredStreamToken)[]>`
-      select s.*, u.stream_token, u.stream_token_sealed from (
+      select s.*, u.stream_token_sealed from (
         select ${relaySessionColumns(sql)} from relay_sessions
         where ${column} = any (array(select decode(hash, 'hex') from unnest(${hashes}::text[]) hash))
       ) s join users u on u.id = s.user_id`,

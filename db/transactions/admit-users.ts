@@ -55,15 +55,15 @@ export async function admitUsers(sql: Sql, requests: readonly AdmissionRequest[]
 /** With the stream token and the live sessions of each user. */
 export async function admitUsersWithRelays(sql: Sql, requests: readonly AdmissionRequest[]): Admissions<LiveRelays> {
   const rows = await sql<RelaysRow[]>`
-    ${countSignedIn(sql, requests, sql`select stream_token, stream_token_sealed`)}
-    select place, requests, reset_seconds, stream_token, stream_token_sealed, live.* ${fromSignedInWithRelays(sql)}`
+    ${countSignedIn(sql, requests, sql`select stream_token_sealed`)}
+    select place, requests, reset_seconds, stream_token_sealed, live.* ${fromSignedInWithRelays(sql)}`
   return toAdmissions(requests, rows, toLiveRelays)
 }
 
 export async function admitUsersWithAccount(sql: Sql, requests: readonly AdmissionRequest[]): Admissions<AccountRead> {
   const rows = await sql<AccountAndRelaysRow[]>`
     ${countSignedIn(sql, requests, sql`select ${profileColumns(sql)}, ${accountColumns(sql)}`)}
-    select place, requests, reset_seconds, email, is_email_verified, stream_token, stream_token_sealed, is_disabled,
+    select place, requests, reset_seconds, email, is_email_verified, stream_token_sealed, is_disabled,
       signed_in.created_at as account_created_at, deletion_due_at, linked_providers, plan_tier, plan_status, addons,
       period_start, period_end, payment_grace_ends_at, surplus_ends_at, is_enabled_by_operator, is_deletion_scheduled, as_of,
       active_managed_conns, live.*
@@ -116,7 +116,7 @@ const fromSignedInWithRelays = (sql: Sql): Fragment => sql`
 type NonEmpty<Row> = readonly [Row, ...Row[]]
 
 const toLiveRelays = (ofRequest: NonEmpty<RelaysRow>): LiveRelays => ({
-  streamToken: { streamToken: ofRequest[0].streamToken, streamTokenSealed: ofRequest[0].streamTokenSealed },
+  streamToken: { streamTokenSealed: ofRequest[0].streamTokenSealed },
   sessions: ofRequest[0].id === null ? [] : [...ofRequest],
 })
 

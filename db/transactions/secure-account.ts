@@ -85,7 +85,7 @@ export async function secureAccount(
   const streamToken = sealStreamToken(sealing, userId, newStreamToken)
   const { count } = await sql`
     update users set email = ${email}, email_verified_at = coalesce(email_verified_at, now()), owner_proved_at = now(),
-      stream_token = null, stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
+      stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
     where id = ${userId} and owner_proved_at is null`
   if (count === 1) {
     // The person who created the account may have set it, and may have turned off mails about payments.

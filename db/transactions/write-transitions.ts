@@ -217,10 +217,8 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
           grace_started_at = case when ${to} = 'grace' then now() else grace_started_at end,
           grace_ends_at = case when ${to} = 'grace' then now() + make_interval(secs => ${graceSeconds ?? 0}) end,
           stopped_at = case when ${to} = 'stopped' then now() end,
-          pair_token = case when ${to} <> 'stopped' then pair_token end,
           pair_token_sealed = case when ${to} <> 'stopped' then pair_token_sealed end,
           pair_token_hash = case when ${to} <> 'stopped' then pair_token_hash end,
-          relay_ws_token = case when ${to} <> 'stopped' then relay_ws_token end,
           relay_ws_token_sealed = case when ${to} <> 'stopped' then relay_ws_token_sealed end,
           relay_ws_token_hash = case when ${to} <> 'stopped' then relay_ws_token_hash end,
           -- The state reflects this command. A stopped session has no command left to deliver.

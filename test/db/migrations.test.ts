@@ -1,6 +1,8 @@
+/** Migrations, and the databases that they begin from. */
 import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { connectPostgres, type Database, type Sql } from '../../db/connection.ts'
 import { findMigrationDifferences, migrate, migrateWhenReachable, readMigrations } from '../../db/migrations.ts'
 import { schemaText } from '../../db/schema.ts'
@@ -23,20 +25,83 @@ async function emptyDatabase(): Promise<{ sql: Database; url: string; connect():
   return { sql: connect(), url: database.url, connect }
 }
 
-const names = (await readMigrations()).map((one) => one.name)
+const migrations = await readMigrations()
+const names = migrations.map(({ name }) => name)
+const [baseline] = migrations
+if (!baseline) throw new Error('there is no migration')
 
 test('each migration has its own number', () => {
   expect(new Set(names.map((name) => name.slice(0, 4))).size).toBe(names.length)
 })
 
-test('each migration from 0037 on says in its first line whether versions without it may run beside it', async () => {
-  const silent = (await readMigrations()).filter(
-    ({ name, isCompatible }) => name >= '0037' && isCompatible === undefined,
-  )
+test('each migration says in its first line whether versions without it may run beside it', () => {
+  const silent = migrations.filter(({ isCompatible }) => isCompatible === undefined)
   expect(
     silent.map(({ name }) => name),
     'begin with "-- compatible: REASON" or "-- incompatible: REASON" (docs/operating.md, "Upgrades")',
   ).toEqual([])
+})
+
+/** A database as version 0.1.0 left it, with rows in every table. */
+async function databaseOfVersion010() {
+  const database = await emptyDatabase()
+  const rows = await readFile(new URL('databases/version-0.1.0.sql', import.meta.url), 'utf8')
+  await database.sql.unsafe(`
+    create table schema_migrations (
+      name text primary key, checksum text not null, applied_at timestamptz not null default now(), compatible boolean);
+    ${baseline?.text}; ${rows}`)
+  return database
+}
+
+/** The rows of each table, as JSON in an order of its own. */
+async function allRows(sql: Sql): Promise<Map<string, Record<string, unknown>[]>> {
+  const tables = await sql<{ name: string }[]>`
+    select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by relname`
+  const rowsOf = ({ name }: { readonly name: string }) =>
+    sql<{ row: Record<string, unknown> }[]>`select to_jsonb(t) as row from ${sql(name)} t order by to_jsonb(t)`
+  return new Map(
+    await Promise.all(tables.map(async (table) => [table.name, (await rowsOf(table)).map(({ row }) => row)] as const)),
+  )
+}
+
+describe('a database of version 0.1.0', () => {
+  test('is taken as the baseline: it keeps its rows in every table, and gets the schema of a new database', async () => {
+    const { sql } = await databaseOfVersion010()
+    const before = await allRows(sql)
+    expect([...before].filter(([, rows]) => rows.length === 0)).toEqual([])
+    expect(await migrate(sql)).toEqual(names)
+    const after = await allRows(sql)
+    before.delete('schema_migrations')
+    for (const [table, rows] of before) {
+      const dropped =
+        table === 'users' ? ['stream_token'] : table === 'relay_sessions' ? ['pair_token', 'relay_ws_token'] : []
+      const kept = rows.map((row) =>
+        Object.fromEntries(Object.entries(row).filter(([name]) => !dropped.includes(name))),
+      )
+      expect(after.get(table), table).toEqual(kept)
+    }
+    expect(await schemaText(sql)).toBe(await readFile(new URL('../../db/schema.sql', import.meta.url), 'utf8'))
+    expect(await migrate(sql)).toEqual([])
+  })
+
+  test('that still has a token in plain text is refused until that version has encrypted it', async () => {
+    const { sql } = await databaseOfVersion010()
+    await sql`update users set stream_token = 'Ab12Cd34', stream_token_sealed = null, stream_token_hash = null where email is null`
+    await expect(migrate(sql)).rejects.toThrow('run version 0.1.0 until its job reseal_secrets has encrypted them')
+    expect(await sql`select stream_token from users where email is null`).toEqual([{ streamToken: 'Ab12Cd34' }])
+  })
+
+  test('that it has not migrated itself is refused, and nothing changes', async () => {
+    const { sql } = await databaseOfVersion010()
+    await sql`delete from schema_migrations where name >= '0037'`
+    await sql`alter table schema_migrations drop column compatible`
+    const before = await allRows(sql)
+    await expect(migrate(sql)).rejects.toThrow(
+      'the database is from before version 0.1.0 (its last migration is 0012_relay_recovery.sql): start version 0.1.0 with it once',
+    )
+    expect(await allRows(sql)).toEqual(before)
+    expect((await findMigrationDifferences(sql)).tooOld).toBe('0012_relay_recovery.sql')
+  })
 })
 
 test('an empty database gets all migrations in order, and a second run applies none', async () => {
@@ -49,7 +114,7 @@ test('an empty database gets all migrations in order, and a second run applies n
 
 test('applying a migration a second time changes nothing', async () => {
   const { sql } = await emptyDatabase()
-  for (const { text } of await readMigrations()) {
+  for (const { text } of migrations) {
     await sql.unsafe(text)
     const once = await schemaText(sql)
     await sql.unsafe(text)
@@ -66,7 +131,7 @@ test('of processes that migrate at the same time, each migration is applied by o
 test('a migration behind a backup blocks no reads for longer than two seconds, and is applied after the backup', async () => {
   const { sql, connect } = await emptyDatabase()
   await migrate(sql)
-  const altering = (await readMigrations()).findLast(({ text }) => /^alter table users\b/m.test(text))
+  const altering = migrations.findLast(({ text }) => /^alter table users\b/m.test(text))
   await sql`delete from schema_migrations where name = ${altering?.name ?? ''}`
   const backup = await connect().reserve()
   await backup.unsafe('begin; lock table users in access share mode')
@@ -89,25 +154,25 @@ test('a migration behind a backup blocks no reads for longer than two seconds, a
 
 test('a failed migration is rolled back, and the next run starts with it', async () => {
   const { sql } = await emptyDatabase()
-  // A view with the name of the table that the migration fills: it creates the other tables and then fails.
-  await sql`create view reporting as select 1 as only_row`
-  await expect(migrate(sql)).rejects.toThrow('migration 0003_processes.sql failed: ')
-  expect(await sql`select from pg_class where relname = 'workers'`).toHaveLength(0)
-  await sql`drop view reporting`
-  expect(await migrate(sql)).toEqual(names.slice(names.indexOf('0003_processes.sql')))
+  // A view with the name of a table that the baseline fills: it creates the tables before it and then fails.
+  await sql`create view presence as select 1 as only_row`
+  await expect(migrate(sql)).rejects.toThrow(`migration ${baseline.name} failed: `)
+  expect(await sql`select from pg_class where relname = 'users'`).toHaveLength(0)
+  await sql`drop view presence`
+  expect(await migrate(sql)).toEqual(names)
 })
 
 test('npm run migrate exits with an error that names the failed migration', async () => {
   const database = await createEmptyDatabase()
   onTestFinished(() => database.drop())
   const sql = connectPostgres(database.url, 1)
-  await sql`create view reporting as select 1 as only_row`
+  await sql`create view presence as select 1 as only_row`
   await sql.end({ timeout: 5 })
   const command = promisify(execFile)(process.execPath, nodeArguments('db/migrate.ts'), {
     env: { PATH: '/usr/bin:/bin', DATABASE_URL: database.url },
   })
   await expect(command).rejects.toMatchObject({
-    ...{ code: 1, stderr: expect.stringContaining('migration 0003_processes.sql failed') },
+    ...{ code: 1, stderr: expect.stringContaining(`migration ${baseline.name} failed`) },
   })
 })
 
@@ -162,29 +227,12 @@ test('npm run migrate of a version beside a newer one succeeds, and names the mi
   )
 })
 
-test('the mark of a migration is stored when it is applied, and those before the first mark have none', async () => {
+test('the mark of a migration is stored when it is applied', async () => {
   const { sql } = await emptyDatabase()
   await migrate(sql)
   const stored = await sql<{ name: string; compatible: boolean | null }[]>`
     select name, compatible from schema_migrations order by name`
-  const marks = (await readMigrations()).map(({ name, isCompatible = null }) => ({
-    name,
-    compatible: name < '0037' ? null : isCompatible,
-  }))
-  expect(marks).toContainEqual({ name: '0037_compatible_migrations.sql', compatible: true })
-  expect([...stored]).toEqual(marks)
-})
-
-test('a database whose table of migrations is older than the marks gets the pending ones, and is read by the checks', async () => {
-  const { sql } = await emptyDatabase()
-  await migrate(sql)
-  await sql`alter table schema_migrations drop column compatible`
-  await sql`delete from schema_migrations where name >= '0037'`
-  await sql`insert into schema_migrations (name, checksum) values ('9999_the_future.sql', 'unknown')`
-  await expect(migrate(sql)).rejects.toThrow('9999_the_future.sql')
-  expect((await findMigrationDifferences(sql)).refused).toEqual(['9999_the_future.sql'])
-  await sql`delete from schema_migrations where name = '9999_the_future.sql'`
-  expect(await migrate(sql)).toEqual(names.filter((name) => name >= '0037'))
+  expect([...stored]).toEqual(migrations.map(({ name, isCompatible }) => ({ name, compatible: isCompatible })))
 })
 
 test('a refused migration releases the lock, so that other processes are refused instead of waiting', async () => {

@@ -274,7 +274,7 @@ test('a release with another image gets a migration job of its own', async () =>
   const folder = join(await temporaryFolder(), 'kubernetes')
   await copyManifests(folder)
   const file = join(folder, 'overlays/production/kustomization.yaml')
-  await writeFile(file, (await readFile(file, 'utf8')).replace('newTag: 0.1.0', 'newTag: 0.2.0'))
+  await writeFile(file, (await readFile(file, 'utf8')).replace('newTag: 0.2.0', 'newTag: 0.3.0'))
   const next = parseObjects(await renderOverlay('production', folder))
   const jobOf = (all: readonly KubernetesObject[]) => all.find(({ kind }) => kind === 'Job')?.metadata.name
   expect(jobOf(objects)).toMatch(/^migrate-\w{10}$/)

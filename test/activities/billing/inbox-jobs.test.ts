@@ -46,7 +46,8 @@ async function countWakes(userId: string): Promise<number> {
 }
 
 const createAccount = (userId: string) => api.sql`
-  insert into users (id, email, stream_token) values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
+  insert into users (id, email, stream_token_sealed, stream_token_hash)
+  values (${userId}, ${`${userId}@example.com`}, 'sealed', sha256(gen_random_uuid()::text::bytea))`
 
 const day = 86_400
 

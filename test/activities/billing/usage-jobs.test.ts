@@ -126,8 +126,9 @@ test('a notice that could not be stored writes no audit entry, and is recorded i
 
 test('more accounts than one batch are all processed', async () => {
   const users = await sql<{ id: string }[]>`
-    insert into users (email, stream_token, plan_tier, plan_status)
-    select gen_random_uuid() || '@example.com', 'u' || lpad(i::text, 7, '0'), 'paid', 'active' from generate_series(1, 1100) i
+    insert into users (email, stream_token_sealed, stream_token_hash, plan_tier, plan_status)
+    select gen_random_uuid() || '@example.com', 'sealed', sha256(i::text::bytea), 'paid', 'active'
+    from generate_series(1, 1100) i
     returning id`
   const ids = users.map((user) => user.id)
   await sql`update users set period_start = now() - interval '30 days', period_end = now() + interval '30 days' where id = any(${ids})`

@@ -120,8 +120,8 @@ describe('sweep_orphans', () => {
       insert into relay_sessions (id, user_id, connection_id, region, command_initiator)
       values (${sessionId}, ${user.userId}, 'default', 'second', 'user')`
     await api.sql`
-      update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now(),
-        pair_token = null, relay_ws_token = null where id = ${sessionId}`
+      update relay_sessions set state = 'stopped', reason = 'provision_failed', stopped_at = now()
+      where id = ${sessionId}`
     const instanceId = `i-${sessionId}`
     addInstance('second', { instanceId, sessionId })
     await sweep()

@@ -167,8 +167,9 @@ describe('the age of a relay', () => {
 describe('an account that is older than mails about payments', () => {
   const round = () => run('announce_billing_mails')
   const insertAccounts = (count: number, isVerified: boolean) => sql`
-    insert into users (email, stream_token, email_verified_at, billing_mails_announced_at)
-    select gen_random_uuid() || '@example.com', left(md5(random()::text), 8), case when ${isVerified} then now() end, null
+    insert into users (email, stream_token_sealed, stream_token_hash, email_verified_at, billing_mails_announced_at)
+    select gen_random_uuid() || '@example.com', 'sealed', sha256(gen_random_uuid()::text::bytea),
+      case when ${isVerified} then now() end, null
     from generate_series(1, ${count})`
 
   test('gets one announcement that they are on, in batches, if its address is verified', async () => {

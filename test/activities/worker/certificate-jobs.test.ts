@@ -34,7 +34,7 @@ test('a certificate that clients accept has no error', async () => {
   const authority = join(await temporaryFolder(), 'authority.pem')
   await writeFile(authority, localhostCertificate)
   const program = `
-    import { checkCertificate } from './activities/certificate-checks.ts'
+    import { checkCertificate } from './activities/worker/certificate-checks.ts'
     console.log(JSON.stringify(await checkCertificate(new URL('${url}'))))`
   const { stdout } = await promisify(execFile)(
     process.execPath,

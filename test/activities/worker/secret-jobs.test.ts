@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { secretJobs } from '../../../activities/worker/secret-jobs.ts'
 import { createEndpointStore, replaceEndpoint } from '../../../db/notifications/endpoints.ts'
-import { openSessionToken, openStreamToken, sealStreamToken } from '../../../db/sealed-tokens.ts'
+import { openSessionToken, openStreamToken, sealSessionToken, sealStreamToken } from '../../../db/sealed-tokens.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createSealing, type Sealing } from '../../../platform/sealing.ts'
 import { tokenPlace } from '../../../providers/oauth/tokens.ts'
@@ -20,13 +20,17 @@ const { sealing, config } = api.services
 const logged: string[] = []
 const log = createLog('worker', 'debug', { write: (line) => void logged.push(line) })
 
+const newKey = () => ({ id: randomBytes(4).toString('hex'), key: randomBytes(32).toString('base64') })
+const replacedKey = newKey()
+const replaced = createSealing([replacedKey])
+/** The key of the api, with one that it replaces. */
+const rotating = createSealing([...config.oauthEncryptionKeys, replacedKey])
+
 /** Runs the job once. */
-const round = async (by: Sealing = sealing, signal?: AbortSignal): Promise<void> => {
+const round = async (by: Sealing = rotating, signal?: AbortSignal): Promise<void> => {
   const [job] = secretJobs({ sql, log, sealing: by })
   await job?.run(signal)
 }
-
-const newKey = () => ({ id: randomBytes(4).toString('hex'), key: randomBytes(32).toString('base64') })
 
 /** A user with a live session and a connected chat. */
 async function userWithSecrets(): Promise<RelayUser> {
@@ -46,10 +50,10 @@ async function userWithSecrets(): Promise<RelayUser> {
 
 /** All decrypted tokens of a user. */
 async function secretsOf({ userId }: RelayUser, by: Sealing = sealing) {
-  const [user] = await sql<{ streamToken: string | null; streamTokenSealed: string | null }[]>`
-    select stream_token, stream_token_sealed from users where id = ${userId}`
+  const [user] = await sql<{ streamTokenSealed: string }[]>`
+    select stream_token_sealed from users where id = ${userId}`
   const [session] = await sql<Parameters<typeof openSessionToken>[1][]>`
-    select id, pair_token, pair_token_sealed, relay_ws_token, relay_ws_token_sealed from relay_sessions
+    select id, pair_token_sealed, relay_ws_token_sealed from relay_sessions
     where user_id = ${userId} and state <> 'stopped'`
   const [chat] = await sql<{ access: string; refresh: string }[]>`
     select access_token_sealed as access, refresh_token_sealed as refresh from user_oauth_accounts where user_id = ${userId}`
@@ -63,42 +67,56 @@ async function secretsOf({ userId }: RelayUser, by: Sealing = sealing) {
   ]
 }
 
-/** Stores tokens as plain text, like versions before sealed tokens. */
-async function storeInPlainText({ userId }: RelayUser, [streamToken, pairToken, relayWsToken]: (string | null)[]) {
+/** Stores an account's stream token, and the two of its session, with the replaced key. */
+async function sealWithReplacedKey({ userId }: RelayUser, [streamToken, pairToken, relayWsToken]: (string | null)[]) {
+  const stream = sealStreamToken(replaced, userId, streamToken ?? '')
   await sql`
-    update users set stream_token = ${streamToken ?? null}, stream_token_sealed = null, stream_token_hash = null
-    where id = ${userId}`
+    update users set stream_token_sealed = ${stream.sealed}, stream_token_hash = ${stream.hash} where id = ${userId}`
+  const [session] = await sql<{ id: string }[]>`
+    select id from relay_sessions where user_id = ${userId} and state <> 'stopped'`
+  const pair = sealSessionToken(replaced, session?.id ?? '', 'pair_token', pairToken ?? '')
+  const socket = sealSessionToken(replaced, session?.id ?? '', 'relay_ws_token', relayWsToken ?? '')
   await sql`
-    update relay_sessions set pair_token = ${pairToken ?? null}, pair_token_sealed = null, pair_token_hash = null,
-      relay_ws_token = ${relayWsToken ?? null}, relay_ws_token_sealed = null, relay_ws_token_hash = null
-    where user_id = ${userId}`
+    update relay_sessions set pair_token_sealed = ${pair.sealed}, pair_token_hash = ${pair.hash},
+      relay_ws_token_sealed = ${socket.sealed}, relay_ws_token_hash = ${socket.hash}
+    where id = ${session?.id ?? ''}`
 }
 
+/** Accounts with a stream token of the replaced key, named by their prefix and number. */
+async function insertAccounts(prefix: string, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, (_, index) => {
+    const id = randomUUID()
+    const token = sealStreamToken(replaced, id, `${prefix}${String(index + 1).padStart(7, '0')}`)
+    const stored = { stream_token_sealed: token.sealed, stream_token_hash: token.hash }
+    return { id, email: `${prefix}-${index + 1}@example.com`, ...stored }
+  })
+  await sql`insert into users ${sql(rows)}`
+}
+
+const countAccountsOf = async (key: Sealing): Promise<number> =>
+  (await sql`select from users where split_part(stream_token_sealed, '.', 2) = ${key.keyId}`).count
+
 const rowsOf = ({ userId }: RelayUser) => sql`
-  select u.stream_token, u.stream_token_sealed, u.stream_token_hash, s.pair_token, s.pair_token_sealed, s.pair_token_hash,
-    s.relay_ws_token, s.relay_ws_token_sealed, s.relay_ws_token_hash, a.access_token_sealed, a.refresh_token_sealed
+  select u.stream_token_sealed, u.stream_token_hash, s.pair_token_sealed, s.pair_token_hash,
+    s.relay_ws_token_sealed, s.relay_ws_token_hash, a.access_token_sealed, a.refresh_token_sealed
   from users u join relay_sessions s on s.user_id = u.id join user_oauth_accounts a on a.user_id = u.id
   where u.id = ${userId}`
 
-test('tokens in plain text are returned, sealed by the job, and unchanged afterwards', async () => {
+test('tokens of a replaced key are sealed with the present one, hash included, and returned unchanged', async () => {
   const user = await userWithSecrets()
   const secrets = await secretsOf(user)
-  await storeInPlainText(user, secrets)
-  const shown = async () => [
-    (await fetchUser(api, user.bearer)).stream_token,
-    (await user.active()).session?.pair_token,
-    (await user.active()).session?.relay_ws_token,
-  ]
-  expect(await shown()).toEqual(secrets.slice(0, 3))
+  await sealWithReplacedKey(user, secrets)
   await round()
   const [row] = await rowsOf(user)
-  expect(row).toMatchObject({ streamToken: null, pairToken: null, relayWsToken: null })
-  const [streamToken = '', pairToken, relayWsToken] = secrets
+  const [streamToken, pairToken, relayWsToken] = secrets
   expect(row?.streamTokenHash).toEqual(sealing.hash(streamToken ?? '', 'stream_token'))
   expect(row?.pairTokenHash).toEqual(sealing.hash(pairToken ?? '', 'pair_token'))
   expect(row?.relayWsTokenHash).toEqual(sealing.hash(relayWsToken ?? '', 'relay_ws_token'))
   expect(await secretsOf(user)).toEqual(secrets)
-  expect(await shown()).toEqual(secrets.slice(0, 3))
+  const { session } = await user.active()
+  expect([(await fetchUser(api, user.bearer)).stream_token, session?.pair_token, session?.relay_ws_token]).toEqual(
+    secrets.slice(0, 3),
+  )
 })
 
 test('a run changes nothing when everything is sealed with the current key', async () => {
@@ -141,12 +159,10 @@ test('after a run endpoints and messages to them need no replaced key', async ()
 })
 
 test('many accounts are sealed in one run', async () => {
-  await sql`
-    insert into users (email, stream_token)
-    select 'old-' || n || '@example.com', 'P' || lpad(n::text, 7, '0') from generate_series(1, 950) n`
+  await insertAccounts('P', 950)
   await round()
-  expect(await sql`select from users where stream_token is not null`).toHaveLength(0)
-  const [row] = await sql<{ id: string }[]>`select id from users where email = 'old-950@example.com'`
+  expect(await countAccountsOf(replaced)).toBe(0)
+  const [row] = await sql<{ id: string }[]>`select id from users where email = 'P-950@example.com'`
   expect(await streamTokenOf(api, row?.id ?? '')).toBe('P0000950')
 })
 
@@ -156,11 +172,13 @@ test('a row that no key decrypts is unchanged, does not stop the others, and fai
   await sql`
     update users set stream_token_sealed = ${gone.sealed}, stream_token_hash = ${gone.hash} where id = ${broken.userId}`
   const secrets = await secretsOf(well)
-  await storeInPlainText(well, secrets)
+  await sealWithReplacedKey(well, secrets)
   await expect(round()).rejects.toThrow('1 rows could not be sealed')
   const [row] = await rowsOf(broken)
   expect(row?.streamTokenSealed).toBe(gone.sealed)
-  expect((await rowsOf(well))[0]).toMatchObject({ streamToken: null, pairToken: null })
+  const [other] = await rowsOf(well)
+  expect(other?.streamTokenHash).toEqual(sealing.hash(secrets[0] ?? '', 'stream_token'))
+  expect(other?.pairTokenHash).toEqual(sealing.hash(secrets[1] ?? '', 'pair_token'))
   expect(logged.join('')).toContain('sealed with the key gone')
   expect(logged.join('')).toContain(broken.userId)
   await sql`delete from users where id = ${broken.userId}`
@@ -169,11 +187,11 @@ test('a row that no key decrypts is unchanged, does not stop the others, and fai
 
 test('a token that is replaced while the job seals it keeps its new value', async () => {
   const user = await userWithSecrets()
-  await storeInPlainText(user, await secretsOf(user))
+  await sealWithReplacedKey(user, await secretsOf(user))
   const next = sealStreamToken(sealing, user.userId, 'Ab12Cd34')
   const { running } = await sql.begin(async (tx) => {
     await tx`
-      update users set stream_token = null, stream_token_sealed = ${next.sealed}, stream_token_hash = ${next.hash}
+      update users set stream_token_sealed = ${next.sealed}, stream_token_hash = ${next.hash}
       where id = ${user.userId}`
     const running = round()
     await waitForBlockedQuery(sql, tx)
@@ -185,28 +203,28 @@ test('a token that is replaced while the job seals it keeps its new value', asyn
 
 test('a session that stops during the run keeps no token', async () => {
   const user = await userWithSecrets()
-  await storeInPlainText(user, await secretsOf(user))
+  await sealWithReplacedKey(user, await secretsOf(user))
   await sql`
-    update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(), pair_token = null, relay_ws_token = null
+    update relay_sessions set state = 'stopped', reason = 'stop_requested', stopped_at = now(),
+      pair_token_sealed = null, pair_token_hash = null, relay_ws_token_sealed = null, relay_ws_token_hash = null
     where user_id = ${user.userId}`
   await round()
   expect((await rowsOf(user))[0]).toMatchObject({ pairTokenSealed: null, relayWsTokenSealed: null })
 })
 
 test('a run that is interrupted by a stopping worker fails, and the next run continues', async () => {
-  await sql`
-    insert into users (email, stream_token)
-    select 'more-' || n || '@example.com', 'Q' || lpad(n::text, 7, '0') from generate_series(1, 450) n`
-  await expect(round(sealing, AbortSignal.abort())).rejects.toThrow('the next run continues')
+  await insertAccounts('Q', 450)
+  await expect(round(rotating, AbortSignal.abort())).rejects.toThrow('the next run continues')
+  expect(await countAccountsOf(replaced)).toBeGreaterThan(0)
   await round()
-  expect(await sql`select from users where stream_token is not null`).toHaveLength(0)
+  expect(await countAccountsOf(replaced)).toBe(0)
 })
 
 test('neither the log nor an error contains a token', async () => {
   const user = await userWithSecrets()
   const secrets = await secretsOf(user)
-  await storeInPlainText(user, secrets)
-  await sql`update users set stream_token = null, stream_token_sealed = 'v1.x.y', stream_token_hash = ${randomBytes(32)} where id = ${user.userId}`
+  await sealWithReplacedKey(user, secrets)
+  await sql`update users set stream_token_sealed = 'v1.x.y', stream_token_hash = ${randomBytes(32)} where id = ${user.userId}`
   const error = await round().catch(String)
   for (const secret of secrets) expect(logged.join('') + error).not.toContain(secret)
   await sql`delete from users where id = ${user.userId}`

@@ -80,16 +80,24 @@ test('migrations of a newer version, and changed ones, have failed', async () =>
   const { url, sql } = await givenDatabase()
   expect((await examine(url)).migrations).toMatchObject({ status: 'ok' })
   await sql`insert into schema_migrations (name, checksum) values ('9999_newer.sql', 'none')`
-  await sql`update schema_migrations set checksum = 'other' where name like '0001_%'`
+  await sql`update schema_migrations set checksum = 'other' where name like '0046_%'`
   expect((await examine(url)).migrations).toMatchObject({
     status: 'fail',
     detail: expect.stringMatching(
-      /^of a newer version: 9999_newer\.sql; changed after they were applied: 0001_\w+\.sql$/,
+      /^of a newer version: 9999_newer\.sql; changed after they were applied: 0046_baseline\.sql$/,
     ),
     fix: expect.stringContaining('Run the newer version'),
   })
   await sql`drop table schema_migrations`
-  expect((await examine(url)).migrations?.detail).toMatch(/^missing: 0001_\w+\.sql, .* and \d+ more$/)
+  expect((await examine(url)).migrations?.detail).toMatch(/^missing: 0046_baseline\.sql, /)
+  const columns = 'name text primary key, checksum text not null, applied_at timestamptz not null default now()'
+  await sql.unsafe(`create table schema_migrations (${columns})`)
+  await sql`insert into schema_migrations (name, checksum) values ('0041_old.sql', 'none')`
+  expect((await examine(url)).migrations).toMatchObject({
+    status: 'fail',
+    detail: 'the database is from before version 0.1.0 (its last migration is 0041_old.sql)',
+    fix: expect.stringContaining('start version 0.1.0 with it once'),
+  })
 })
 
 test('a database that a newer version has migrated, and that this one may run beside, is a warning', async () => {

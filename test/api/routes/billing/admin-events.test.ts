@@ -171,8 +171,8 @@ describe('a dismissal', () => {
     const event = await sent(billingEvent('subscription.activated', { user_id: userId }))
     await dismiss(event.id)
     await service.api.sql`
-      insert into users (id, email, stream_token)
-      values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
+      insert into users (id, email, stream_token_sealed, stream_token_hash)
+      values (${userId}, ${`${userId}@example.com`}, 'sealed', sha256(gen_random_uuid()::text::bytea))`
     await service.api.sql`update jobs set due_at = now() where name = 'deliver_billing_events'`
     const later = await sent(billingEvent('payment.failed', { user_id: userId }))
     await until(later, 'applied')

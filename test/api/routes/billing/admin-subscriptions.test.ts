@@ -122,8 +122,8 @@ describe('accounts with unused billing', () => {
   test('are listed with pagination', async () => {
     const apart = await startApi({ SVC_OPERATOR_PASSWORD: 'an operator of these tests' })
     await apart.sql`
-      insert into users (email, stream_token, billed_plans)
-      select n || '@example.com', lpad(n::text, 8, '0'), 2 from generate_series(1, 120) n`
+      insert into users (email, stream_token_sealed, stream_token_hash, billed_plans)
+      select n || '@example.com', 'sealed', sha256(n::text::bytea), 2 from generate_series(1, 120) n`
     const seen: string[] = []
     for (let cursor: string | null = ''; cursor !== null; ) {
       const query: string = `?billed=twice${cursor ? `&cursor=${cursor}` : ''}`
@@ -164,7 +164,8 @@ test('the gauge of accounts has every plan, also those without an account', asyn
   ])
     expect(metrics(`svc_accounts{plan_tier="${tier}",plan_status="${status}"}`)).toBe(0)
   await apart.sql`
-    insert into users (email, stream_token, plan_tier, plan_status) values ('a@example.com', 'aaaaaaaa', 'paid', 'past_due')`
+    insert into users (email, stream_token_sealed, stream_token_hash, plan_tier, plan_status)
+    values ('a@example.com', 'sealed', sha256('a'), 'paid', 'past_due')`
   await eventually(
     async () => (await readMetrics(apart))('svc_accounts{plan_tier="paid",plan_status="past_due"}'),
     (count) => count === 1,

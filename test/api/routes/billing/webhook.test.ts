@@ -222,7 +222,9 @@ describe('an event goes to', () => {
     const early = await acceptEvent(billingEvent('subscription.activated', { user_id: userId }))
     expect(early).toMatchObject({ status: 'parked', user_id: null, error: 'the account does not exist' })
     const { sql } = service.api
-    await sql`insert into users (id, email, stream_token) values (${userId}, ${`${userId}@example.com`}, ${userId.slice(0, 8)})`
+    await sql`
+      insert into users (id, email, stream_token_sealed, stream_token_hash)
+      values (${userId}, ${`${userId}@example.com`}, 'sealed', sha256(gen_random_uuid()::text::bytea))`
     expect(await untilApplied(early.event_key)).toMatchObject({ user_id: userId, error: null })
     expect(await sql`select plan_tier, plan_status from users where id = ${userId}`).toEqual([
       { planTier: 'paid', planStatus: 'active' },
