@@ -133,3 +133,37 @@ test('docs/security.md names tests that exist', async () => {
   const exists = (name: string) => files.some((file) => file.startsWith(`test/${name.replace('*', '')}`))
   expect(named.map(([, name = '']) => name).filter((name) => !exists(name))).toEqual([])
 })
+
+describe('docs/decisions', async () => {
+  const names = (await readdir(posix.join(root, 'docs/decisions'))).toSorted()
+  const decisions = new Map(
+    await Promise.all(names.map(async (name) => [name, await read(`docs/decisions/${name}`)] as const)),
+  )
+  const relation = /^(Replaces|Replaced by|Changes|Changed in part by) \[(\d{4})\]\((\2-[a-z\d-]+\.md)\)( in part)?\.$/
+  const counterparts: Readonly<Record<string, (link: string) => string>> = {
+    Replaces: (link) => `Replaced by ${link}.`,
+    'Replaced by': (link) => `Replaces ${link}.`,
+    Changes: (link) => `Changed in part by ${link}.`,
+    'Changed in part by': (link) => `Changes ${link} in part.`,
+  }
+  /** The lines between the heading and the first paragraph, which starts after an empty line. */
+  const relationsOf = (text = '') =>
+    (text.split('\n\n')[1] ?? '').split('\n').filter((line) => /^(Replace|Change)[sd]/.test(line))
+
+  test('each is headed by the number of its file name and a title', () => {
+    const isHeaded = ([name, text]: readonly [string, string]) =>
+      new RegExp(`^# ${name.slice(0, 4)} \\S[^\\n]*\\n\\n`).test(text)
+    expect([...decisions].filter((decision) => !isHeaded(decision)).map(([name]) => name)).toEqual([])
+  })
+
+  test('one that replaces or changes another is named by it in turn', () => {
+    const faults = [...decisions].flatMap(([name, text]) =>
+      relationsOf(text).filter((line) => {
+        const [, kind = '', , other = ''] = relation.exec(line) ?? []
+        const counterpart = counterparts[kind]?.(`[${name.slice(0, 4)}](${name})`)
+        return !counterpart || !relationsOf(decisions.get(other)).includes(counterpart)
+      }),
+    )
+    expect(faults).toEqual([])
+  })
+})
