@@ -134,6 +134,19 @@ test('docs/security.md names tests that exist', async () => {
   expect(named.map(([, name = '']) => name).filter((name) => !exists(name))).toEqual([])
 })
 
+test('CONTRIBUTING.md names paths that exist', async () => {
+  const page = (await read('CONTRIBUTING.md')).replaceAll('<noun>', 'relay')
+  const named = [...page.matchAll(/`([\w.-]+\/[\w./*-]*)`/g)].map(([, path = '']) => path)
+  expect(named.length).toBeGreaterThan(40)
+  const exists = async (path: string) => {
+    const names = await readdir(posix.join(root, posix.dirname(path))).catch(() => [])
+    const name = new RegExp(`^${posix.basename(path).replaceAll('.', '\\.').replaceAll('*', '.*')}$`)
+    return names.some((one) => name.test(one))
+  }
+  const missing = await Promise.all(named.map(async (path) => ((await exists(path)) ? [] : [path])))
+  expect(missing.flat()).toEqual([])
+})
+
 describe('docs/decisions', async () => {
   const names = (await readdir(posix.join(root, 'docs/decisions'))).toSorted()
   const decisions = new Map(
