@@ -1,8 +1,10 @@
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { commandLimits, connectPostgres, type Database, isOutage } from '../../db/connection.ts'
 import { pipelinedTransaction } from '../../db/pipelined-transaction.ts'
 import { createEmptyDatabase } from '../support/api.ts'
+import { atEnd } from '../support/at-end.ts'
 import { eventually, passageTo } from '../support/relays.ts'
 
 // A separate server, since the tests break its connections.
@@ -165,15 +167,15 @@ test('a transaction with a lost connection does not use a later connection', asy
   const resumed = new Promise<void>((resolve) => {
     resume = resolve
   })
-  let rest: Promise<unknown> = Promise.resolve()
+  let rest: Promise<unknown> | undefined
   const lost = sql.begin(async (tx) => {
     await tx`insert into lost_writes values (1)`
     rest = resumed.then(() => tx`insert into lost_writes values (2)`)
     await rest
   })
   await eventually(
-    () => direct`select 1 from pg_stat_activity where state = 'idle in transaction' and datname = current_database()`,
-    (rows) => rows.length === 1,
+    () => rest !== undefined,
+    (isWriting) => isWriting,
   )
   await passage.block()
   await passage.open()
@@ -247,4 +249,59 @@ test('a connection can be reserved after failed attempts during an outage', asyn
     (found) => found.length === 1,
   )
   expect([...rows]).toEqual([{ two: 2 }])
+})
+
+test('a query whose connection the server ends fails with the reason of the server', async () => {
+  const sql = connectPostgres(url, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  await expect(sql`select pg_terminate_backend(pg_backend_pid())`).rejects.toMatchObject({ code: '57P01' })
+  expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+})
+
+test('a query fails as an outage when the server closes each connection before it answers', async () => {
+  let connections = 0
+  const server = createServer((socket) => {
+    connections += 1
+    socket.on('error', () => {}).on('data', () => socket.end())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  const closing = new URL(url)
+  closing.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const sql = connectPostgres(closing.href, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  await expect(sql`select 1`).rejects.toSatisfy(isOutage)
+  expect(connections).toBe(1)
+})
+
+test('a transaction that begins behind as many queries as a connection takes at once has it to itself', async () => {
+  const sql = connectPostgres(url, 1)
+  onTestFinished(() => sql.end({ timeout: 1 }))
+  await sql`select 1`
+  const { max_pipeline: queriesMax } = sql.options
+  const queries = Array.from({ length: queriesMax }, () => sql`select 1 as one`.execute())
+  const transaction = sql.begin(async (tx) => [await tx`select txid_current()`, await tx`select txid_current()`])
+  const [[first], [second]] = (await transaction) as unknown as [[object], [object]]
+  expect(first).toEqual(second)
+  expect((await Promise.all(queries)).length).toBe(queriesMax)
+})
+
+test.each([
+  ['a query', (sql: Database) => sql`select pg_sleep(10)`],
+  ['a transaction', (sql: Database) => sql.begin((tx) => tx`select pg_sleep(10)`)],
+])('a pool ends after %s whose connection was lost, and while it is lost', async (_, ask) => {
+  for (const isEnding of [false, true]) {
+    const passage = await passageTo(url)
+    const sql = connectPostgres(passage.url, 1)
+    const [backend] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
+    const lost = expect(ask(sql)).rejects.toSatisfy(isOutage)
+    await eventually(
+      () => direct`select 1 from pg_stat_activity where pid = ${backend?.pid ?? 0} and wait_event = 'PgSleep'`,
+      (rows) => rows.length === 1,
+    )
+    const ended = isEnding ? sql.end() : undefined
+    await passage.block()
+    await lost
+    await (ended ?? sql.end())
+  }
 })
