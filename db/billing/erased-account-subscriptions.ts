@@ -5,11 +5,11 @@
  */
 import type { Fragment } from 'postgres'
 import type { BillingSource } from '../../domain/billing/event.ts'
+import { backoffSeconds } from '../backoff.ts'
 import { first, type Sql } from '../connection.ts'
 import { accountIdIn } from './owners.ts'
 
-const firstRetrySeconds = 5
-const retrySecondsMax = 3600
+const backoff = { firstSeconds: 5, secondsMax: 3600 }
 
 /**
  * The erased account that any event of the subscription names; null if there is none, or if the subscription belongs to another
@@ -118,7 +118,7 @@ export const postponeCancellation = async (
 ): Promise<void> => {
   await sql`
     update erased_account_subscriptions set attempts = attempts + 1, last_error = ${error},
-      next_attempt_at = now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(attempts, 20))))
+      next_attempt_at = now() + make_interval(secs => ${backoffSeconds(sql, sql`attempts`, backoff)})
     where provider = ${provider} and subscription_id = ${subscriptionId}`
 }
 

@@ -3,10 +3,10 @@
  * faulty release, would otherwise fill its history with signals, and keep others waiting behind it.
  */
 import type { Fragment } from 'postgres'
+import { backoffSeconds } from '../backoff.ts'
 import type { Sql } from '../connection.ts'
 
-const firstBackoffSeconds = 4
-const backoffSecondsMax = 600
+const backoff = { firstSeconds: 4, secondsMax: 600 }
 
 /**
  * Claims a wake for accounts whose workflow has not applied an event, or a change of its inbox, for `afterSeconds`; those that
@@ -51,8 +51,7 @@ const claimWakes = async (sql: Sql, waiting: Fragment, limit: number): Promise<s
         where u.next_wake_at is null or u.next_wake_at <= now() or a.latest > u.woken_at
         order by a.since limit ${limit} for no key update of u skip locked)
       update users u set wake_attempts = due.attempts + 1, woken_at = now(),
-        next_wake_at = now()
-          + make_interval(secs => least(${backoffSecondsMax}, ${firstBackoffSeconds} * power(2, least(due.attempts, 20))))
+        next_wake_at = now() + make_interval(secs => ${backoffSeconds(sql, sql`due.attempts`, backoff)})
       from due where u.id = due.id
       returning u.id`
   ).map((row) => row.id)

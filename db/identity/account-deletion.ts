@@ -4,6 +4,7 @@
  */
 import type { BillingSource } from '../../domain/billing/event.ts'
 import { recordAuditEntry } from '../audit.ts'
+import { backoffSeconds } from '../backoff.ts'
 import { type Database, first, type Sql } from '../connection.ts'
 import { deleteOAuthAccounts } from './oauth-accounts.ts'
 
@@ -74,8 +75,7 @@ export const listUncancelledSubscriptions = async (sql: Sql, userId: string): Pr
     select distinct s.provider, s.subscription_id from subscriptions s join users u on u.id = s.user_id
     where u.id = ${userId} and u.deletion_due_at is not null and ${isUncancelled(sql)}`
 
-const firstRetrySeconds = 5
-const retrySecondsMax = 600
+const backoff = { firstSeconds: 5, secondsMax: 600 }
 /** A subscription that is bought at a payment page after the deletion was scheduled is cancelled within this time. */
 const lookSeconds = 3600
 
@@ -85,7 +85,7 @@ export const scheduleDeletionAttempt = async (sql: Sql, userId: string, isBlocke
     update users set
       deletion_attempts = case when ${isBlocked} then deletion_attempts + 1 else 0 end,
       deletion_attempt_at = case when ${isBlocked}
-        then now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(deletion_attempts, 20))))
+        then now() + make_interval(secs => ${backoffSeconds(sql, sql`deletion_attempts`, backoff)})
         else least(greatest(deletion_due_at, now()), now() + make_interval(secs => ${lookSeconds})) end
     where id = ${userId} and deletion_due_at is not null`
 }

@@ -3,14 +3,13 @@
  * unlinks, so that none is lost. The tokens stay encrypted as they were in `user_oauth_accounts`. All times are those of the
  * database.
  */
+import { backoffSeconds } from '../backoff.ts'
 import type { Sql } from '../connection.ts'
 import type { Identity, Provider } from './oauth-accounts.ts'
 
 /** A token that could not be revoked for this long is dropped: by then access tokens have expired and no process uses it. */
 const ageHoursMax = 24
-/** The delay after the first failure; it doubles with each further one, up to {@link retrySecondsMax}. */
-const firstRetrySeconds = 10
-const retrySecondsMax = 3600
+const backoff = { firstSeconds: 10, secondsMax: 3600 }
 
 export interface Revocation {
   readonly id: string
@@ -38,7 +37,7 @@ export const deleteRevocation = async (sql: Sql, id: string): Promise<void> => {
 export const postponeRevocation = async (sql: Sql, id: string): Promise<void> => {
   await sql`
     update provider_token_revocations set attempts = attempts + 1,
-      next_attempt_at = now() + make_interval(secs => least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(attempts, 20))))
+      next_attempt_at = now() + make_interval(secs => ${backoffSeconds(sql, sql`attempts`, backoff)})
     where id = ${id}`
 }
 

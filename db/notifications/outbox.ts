@@ -5,13 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import type { MessageChannel } from '../../domain/notifications/outbox.ts'
 import type { Sealing } from '../../platform/sealing.ts'
+import { backoffSeconds } from '../backoff.ts'
 import type { Sql } from '../connection.ts'
 
 /** A message that could not be delivered for this long is given up. */
 const ageHoursMax = 24
-/** The delay after the first failure; it doubles with each further one, up to {@link retrySecondsMax}. */
-const firstRetrySeconds = 5
-const retrySecondsMax = 3600
+const backoff = { firstSeconds: 5, secondsMax: 3600 }
 /** Longer than an attempt takes. Afterwards the message is due again, since its worker must have died. */
 const leaseSeconds = 60
 
@@ -97,7 +96,7 @@ export const recordMessageFailure = async (
       content = case when ${isGivenUp} then null else content end,
       next_attempt_at = case when ${isGivenUp} then null else
         now() + make_interval(secs => greatest(${retryAfterSeconds}::float8,
-          least(${retrySecondsMax}, ${firstRetrySeconds} * power(2, least(attempts - 1, 20))))) end
+          ${backoffSeconds(sql, sql`attempts - 1`, backoff)})) end
     where id = ${id} and next_attempt_at is not null
     returning failed_at is not null as has_failed`
   return rows[0]?.hasFailed ?? false

@@ -1,5 +1,6 @@
 /** The inbox of commands of a relay session: its row holds the last command until its workflow has carried it out. */
 import { commandAfter, type Initiator, type RelayCommand, relayCommands } from '../../domain/relay/session.ts'
+import { backoffSeconds } from '../backoff.ts'
 import { type Fragment, first, type Sql } from '../connection.ts'
 import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddress } from './sessions.ts'
 
@@ -102,14 +103,13 @@ export const listUndeliveredCommands = async (sql: Sql, limit: number): Promise<
     where ${isUndelivered(sql)} and deliver_at <= now()
     order by deliver_at limit ${limit}`
 
-const deliveryBackoffSecondsMax = 600
+const backoff = { firstSeconds: deliverAfterSeconds, secondsMax: 600 }
 
 /** Schedules the next attempt with exponential backoff. */
 export const postponeDelivery = async (sql: Sql, sessionId: string, seq: number): Promise<void> => {
   await sql`
     update relay_sessions set delivery_attempts = delivery_attempts + 1,
-      deliver_at = now() + make_interval(secs => least(${deliveryBackoffSecondsMax},
-        ${deliverAfterSeconds} * power(2, least(delivery_attempts, 20))))
+      deliver_at = now() + make_interval(secs => ${backoffSeconds(sql, sql`delivery_attempts`, backoff)})
     where id = ${sessionId} and command_seq = ${seq}`
 }
 
