@@ -46,9 +46,6 @@ export const withdrawDeletion = async (sql: Sql, userId: string): Promise<boolea
       where id = ${userId} and deletion_due_at is not null`
   ).count === 1
 
-export const isDeletionScheduled = async (sql: Sql, userId: string): Promise<boolean> =>
-  first(await sql`select from users where id = ${userId} and deletion_due_at is not null`) !== undefined
-
 export interface ScheduledDeletion {
   readonly userId: string
   readonly isDue: boolean

@@ -47,11 +47,3 @@ export const listProfiles = async (sql: Sql, filter: ProfileFilter, limit: numbe
       ${filter.isDisabled === undefined ? sql`` : sql`and (disabled_at is not null) = ${filter.isDisabled}`}
       ${filter.after ? sql`and id > ${filter.after}` : sql``}
     order by id limit ${limit}`
-
-/** @returns the profiles by user id. */
-export const findProfiles = async (sql: Sql, userIds: readonly string[]): Promise<Map<string, ProfileRow>> =>
-  new Map(
-    (await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = any(${userIds}::uuid[])`).map(
-      (row) => [row.id, row] as const,
-    ),
-  )
