@@ -1,7 +1,6 @@
 import type { BillingEventStatus } from '../../domain/billing/event.ts'
-import { first, type Sql } from '../connection.ts'
-import { maskEmails, type WithEmail } from '../masked-emails.ts'
-import { type BillingEventRow, eventColumns } from './events.ts'
+import type { Sql } from '../connection.ts'
+import { type BillingEventRow, findEvent } from './events.ts'
 
 interface Dismissal {
   readonly row: BillingEventRow
@@ -10,12 +9,7 @@ interface Dismissal {
 
 /** Sets a parked or dead event aside; one with another status stays unchanged. Returns undefined for an unknown id. */
 export async function dismissEvent(tx: Sql, id: string): Promise<Dismissal | undefined> {
-  const row = first(
-    maskEmails<BillingEventRow>(
-      await tx<WithEmail<BillingEventRow>[]>`
-        select ${eventColumns(tx)} from billing_events where id = ${id} for no key update`,
-    ),
-  )
+  const row = await findEvent(tx, id, { lock: tx`for no key update` })
   if (row === undefined) return undefined
   if (row.status !== 'parked' && row.status !== 'dead') return { row, statusBefore: row.status }
   await tx`update billing_events set status = 'dismissed' where id = ${id}`

@@ -1,8 +1,7 @@
 /** One event of the billing inbox with all that operators see of it: everything but the bytes that the provider sent. */
 import type { BillingEvent } from '../../domain/billing/event.ts'
-import { first, type Sql } from '../connection.ts'
-import { maskEmails, type WithEmail } from '../masked-emails.ts'
-import { type BillingEventRow, eventColumns } from './events.ts'
+import type { Sql } from '../connection.ts'
+import { type BillingEventRow, findEvent } from './events.ts'
 
 export interface BillingEventDetailRow extends BillingEventRow {
   /** The account that the event names, whether it exists or not. */
@@ -15,11 +14,7 @@ export interface BillingEventDetailRow extends BillingEventRow {
   readonly appliedAt: Date | null
 }
 
-export const findEventDetail = async (sql: Sql, id: string): Promise<BillingEventDetailRow | undefined> =>
-  first(
-    maskEmails<BillingEventDetailRow>(
-      await sql<WithEmail<BillingEventDetailRow>[]>`
-        select ${eventColumns(sql)}, user_ref, subscription_id, event, attempts, next_attempt_at, applied_at
-        from billing_events where id = ${id}`,
-    ),
-  )
+export const findEventDetail = (sql: Sql, id: string): Promise<BillingEventDetailRow | undefined> =>
+  findEvent(sql, id, {
+    furtherColumns: sql`, user_ref, subscription_id, event, attempts, next_attempt_at, applied_at`,
+  })

@@ -231,9 +231,29 @@ export interface BillingEventRow extends WithMaskedEmail {
 }
 
 /** The columns of {@link BillingEventRow} before {@link maskEmails}. */
-export const eventColumns = (sql: Sql) => sql`
+const eventColumns = (sql: Sql) => sql`
   id, event_key, provider, type, action, user_id, ${emailColumn(sql, sql`billing_events.user_id`)}, status, received_at,
   occurred_at, error`
+
+interface EventRead {
+  /** Columns beyond those of {@link BillingEventRow}, after a comma. */
+  readonly furtherColumns?: Fragment
+  readonly lock?: Fragment
+}
+
+/** Undefined for an unknown id. */
+export const findEvent = async <Row extends BillingEventRow = BillingEventRow>(
+  sql: Sql,
+  id: string,
+  { furtherColumns = sql``, lock = sql`` }: EventRead = {},
+): Promise<Row | undefined> =>
+  first(
+    maskEmails<Row>(
+      await sql<
+        WithEmail<Row>[]
+      >`select ${eventColumns(sql)}${furtherColumns} from billing_events where id = ${id} ${lock}`,
+    ),
+  )
 
 interface EventFilter {
   readonly status?: BillingEventStatus | undefined

@@ -8,8 +8,7 @@ import type {
 } from '../../domain/billing/event.ts'
 import type { ReceivedBillingEvent, UserRefSource } from '../../domain/billing/received-event.ts'
 import { first, type Sql } from '../connection.ts'
-import { maskEmails, type WithEmail } from '../masked-emails.ts'
-import { type BillingEventRow, decideStatus, eventColumns, firstAttemptAt, subscriptionRefFrom } from './events.ts'
+import { type BillingEventRow, decideStatus, findEvent, firstAttemptAt, subscriptionRefFrom } from './events.ts'
 import {
   assignOwner,
   findNamedAccount,
@@ -92,11 +91,7 @@ export async function replaceEvent(
   await updateContent(tx, id, event, next ? null : await findNamedAccount(tx, event.userRef))
   const changed: string[] = []
   for (const one of subscriptions) changed.push(...(await assignOwner(tx, one)))
-  const row = first(
-    maskEmails<BillingEventRow>(
-      await tx<WithEmail<BillingEventRow>[]>`select ${eventColumns(tx)} from billing_events where id = ${id}`,
-    ),
-  )
+  const row = await findEvent(tx, id)
   if (!row) return undefined
   const own = [before.userId, row.userId].filter((one) => one !== null)
   await markInboxChanged(tx, own)
