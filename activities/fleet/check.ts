@@ -1,6 +1,6 @@
 /** `npm run fleet -- check`: calls the provider of each region, without creating anything. */
 import type { Database } from '../../db/connection.ts'
-import { type KeptInstances, listKeptInstances } from '../../db/fleet/epochs.ts'
+import { type KeptInstances, listKeptInstances } from '../../db/fleet/kept-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'

@@ -1,6 +1,6 @@
 /** The commands of `npm run fleet`. */
 import { connectPostgres, type Database } from '../../db/connection.ts'
-import { beginEpoch } from '../../db/fleet/epochs.ts'
+import { beginEpoch } from '../../db/epochs.ts'
 import { type RegionAction, recordRegionChange } from '../../db/fleet/region-changes.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import type { Environment } from '../../platform/config/environment.ts'

@@ -1,6 +1,6 @@
 /** `npm run worker`: the background process. Its state is in Postgres; with `SVC_WORKER_METRICS_ADDRESS` it listens for Prometheus. */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
-import { beginEpoch } from '../../db/fleet/epochs.ts'
+import { beginEpoch } from '../../db/epochs.ts'
 import { migrateWhenReachable } from '../../db/migrations.ts'
 import { withStatementSpans } from '../../db/statement-spans.ts'
 import { findHostProblems } from '../../platform/bindable-host.ts'

@@ -1,6 +1,6 @@
 /** The differences between a provider's list and the rows, for operators. Reads only. */
 import type { Sql } from '../connection.ts'
-import { keptUntil } from './epochs.ts'
+import { keptUntil } from './kept-instances.ts'
 import { type CompleteList, checkedInstances, isGoneUnlisted } from './orphans.ts'
 
 /**

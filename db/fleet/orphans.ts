@@ -1,7 +1,7 @@
 /** Compares the providers' lists with the rows: instances without an owner, and sessions without an instance. */
 import type { UnownedInstance } from '../../domain/fleet/orphan-sweep.ts'
 import type { Fragment, Sql } from '../connection.ts'
-import { keptUntil } from './epochs.ts'
+import { keptUntil } from './kept-instances.ts'
 
 export interface ListedInstance {
   readonly instanceId: string

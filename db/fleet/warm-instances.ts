@@ -4,8 +4,8 @@ import { planWarmInstances, type WarmInstance, type WarmTarget } from '../../dom
 import { unboundSilentSeconds } from '../../domain/relay/health.ts'
 import { type Database, first, type Sql } from '../connection.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
-import { keptUntil } from './epochs.ts'
 import { insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
+import { keptUntil } from './kept-instances.ts'
 
 export interface WarmRegion {
   readonly placement: Placement

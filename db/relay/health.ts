@@ -5,7 +5,7 @@ import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from 
 import { bytesReceivedMax, secondsPublishingMax } from '../../domain/relay/ingest-totals.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
 import { type Fragment, first, type Sql } from '../connection.ts'
-import { currentEpoch } from '../fleet/epochs.ts'
+import { currentEpoch } from '../epochs.ts'
 import type { BoundSession } from '../fleet/orphans.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beginEpoch } from '../../../db/fleet/epochs.ts'
+import { beginEpoch } from '../../../db/epochs.ts'
 import { isWarmWorkDue, planWarm, type WarmRegion } from '../../../db/fleet/warm-instances.ts'
 import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'

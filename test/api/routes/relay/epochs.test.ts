@@ -1,7 +1,7 @@
 /** Reports of relays after the database was restored, or was taken for another one. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
-import { beginEpoch } from '../../../../db/fleet/epochs.ts'
+import { beginEpoch } from '../../../../db/epochs.ts'
 import { type ErrorBody, statusAndCode } from '../../../support/api.ts'
 import { writeProvisionFailed } from '../../../support/relay-rows.ts'
 import { operator, startService, type TestService } from '../../../support/relays.ts'

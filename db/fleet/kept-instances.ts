@@ -1,16 +1,9 @@
 /**
- * Epochs. After a restore the database does not know what happened since its backup: which instances were created, and which warm
- * ones got a session. For a day these are kept, since they may carry streams.
+ * After a restore the database does not know which instances were created since its backup, and which warm ones got a session.
+ * For a day of the new epoch these are kept, since they may carry streams.
  */
 import { keptSecondsMax } from '../../domain/fleet/orphan-sweep.ts'
 import type { Fragment, Sql } from '../connection.ts'
-
-/** @returns whether the epoch is new to this database. Safe to repeat. */
-export const beginEpoch = async (sql: Sql, name: string): Promise<boolean> =>
-  (await sql`insert into epochs (name) values (${name}) on conflict (name) do nothing returning name`).length > 0
-
-/** The id of the present epoch; null before the first worker. */
-export const currentEpoch = (sql: Sql) => sql`(select id from epochs order by began_at desc, id limit 1)`
 
 /**
  * Until when an instance is kept; null for one that cannot have got its session before the present epoch. It can when the database
