@@ -1,7 +1,6 @@
 /** Jobs of relay sessions: deliver commands that did not arrive, and signal relays that fell silent. */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
-import { type BoundSession, findMissingInstances } from '../../db/fleet/orphans.ts'
 import { listUndeliveredCommands, markCommandDelivered, postponeDelivery } from '../../db/relay/commands.ts'
 import {
   listIdleSessions,
@@ -9,6 +8,7 @@ import {
   listQuietSessions,
   listUnreportedInstances,
 } from '../../db/relay/health.ts'
+import { type BoundSession, findMissingInstances } from '../../db/relay/missing-instances.ts'
 import { claimSignals } from '../../db/relay/signals.ts'
 import { assignedReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
 import { isOverdue, isRegionalOutage, isUnheard, silenceByRegion } from '../../domain/relay/health.ts'

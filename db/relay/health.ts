@@ -6,8 +6,8 @@ import { bytesReceivedMax, secondsPublishingMax } from '../../domain/relay/inges
 import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
 import { type Fragment, first, type Sql } from '../connection.ts'
 import { currentEpoch } from '../epochs.ts'
-import type { BoundSession } from '../fleet/orphans.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
+import type { BoundSession } from './missing-instances.ts'
 
 export interface HealthReport {
   readonly sessionId: string
