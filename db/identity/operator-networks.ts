@@ -1,8 +1,6 @@
 /** Networks from which an operator has signed in recently. */
+import { operatorNetworkDays } from '../../domain/identity/lifetimes.ts'
 import { first, type Sql } from '../connection.ts'
-
-/** How long a network counts as an operator's after its last use. */
-export const operatorNetworkDays = 30
 
 export interface OperatorNetwork {
   /** The recorded last use is more than an hour old. */

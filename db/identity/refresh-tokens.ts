@@ -2,9 +2,9 @@
  * Refresh tokens with rotation: one lineage per auth session, in which at most one token is valid. Only SHA-256 hashes are
  * stored. All times are those of the database. Every change of a lineage locks the row of its auth session.
  */
+import { refreshTokenDays } from '../../domain/identity/lifetimes.ts'
 import { first, type Sql } from '../connection.ts'
 
-export const refreshTokenDays = 30
 /** How long a replaced token can be exchanged again, for a client that did not receive the response. */
 export const reuseGraceSeconds = 15
 

@@ -1,9 +1,6 @@
 /** The number of failed sign-ins by minute, for the charts of operators. */
 import type { Sql } from '../connection.ts'
 
-/** How long the numbers stay. */
-export const failureHours = 24
-
 /** Adds to the present minute. A crash of the database may lose the numbers of the last moments. */
 export const countSignInFailures = async (sql: Sql, failures: number): Promise<void> => {
   await sql`

@@ -2,11 +2,9 @@
  * What is kept how long, for every table: a test compares this page with the schema. Each rule has an index that finds its rows.
  * Ended relay sessions have a rule of their own, since their relay time outlives them: `session-retention.ts`.
  */
+import { operatorNetworkDays, refreshTokenDays, signInFailureHours } from '../../domain/identity/lifetimes.ts'
 import type { RetentionConfig } from '../../platform/config/retention.ts'
 import type { Sql } from '../connection.ts'
-import { operatorNetworkDays } from '../identity/operator-networks.ts'
-import { refreshTokenDays } from '../identity/refresh-tokens.ts'
-import { failureHours } from '../identity/sign-in-failures.ts'
 
 /** Longer than any usage cycle, so that no notice is sent twice. */
 const usageNoticeDays = 400
@@ -56,7 +54,10 @@ export const retentionRules: readonly Rule[] = [
       sql`next_attempt_at is null and created_at < now() - make_interval(days => ${messageDays})`,
   },
   { table: 'operator_sessions', isExpired: (sql) => sql`expires_at < now()` },
-  { table: 'sign_in_failures', isExpired: (sql) => sql`minute < now() - make_interval(hours => ${failureHours})` },
+  {
+    table: 'sign_in_failures',
+    isExpired: (sql) => sql`minute < now() - make_interval(hours => ${signInFailureHours})`,
+  },
   {
     table: 'instances',
     isExpired: (sql, { instanceDays }) => sql`gone_at < now() - make_interval(days => ${instanceDays})`,
