@@ -3,7 +3,6 @@
  * successful run nothing depends on another key, which may be removed from the configuration.
  */
 import type { Database } from '../../db/connection.ts'
-import type { Revocation } from '../../db/identity/provider-token-revocations.ts'
 import { resealEndpointField } from '../../db/notifications/endpoints.ts'
 import { resealMessage } from '../../db/notifications/outbox.ts'
 import {
@@ -23,6 +22,7 @@ import {
   type StaleEndpoint,
   type StaleMessage,
   type StaleProviderTokens,
+  type StaleRevocation,
   type StaleStreamToken,
 } from '../../db/operations/resealing.ts'
 import {
@@ -128,7 +128,7 @@ const resealProviderTokens: Reseal<StaleProviderTokens> = ({ sql, sealing }, row
   })
 }
 
-const resealRevocation: Reseal<Revocation> = ({ sql, sealing }, row) =>
+const resealRevocation: Reseal<StaleRevocation> = ({ sql, sealing }, row) =>
   replaceRevocation(sql, row, resealed(sealing, row.tokenSealed, row, row.field))
 
 const resealMessageContent: Reseal<StaleMessage> = ({ sql, sealing }, row) =>

@@ -22,11 +22,11 @@ import {
   insertOAuthAccount,
   listSignInMethods,
   lockIdentity,
-  type Provider,
   recordVerifiedAddress,
   type SignInMethod,
 } from '../../db/identity/oauth-accounts.ts'
 import { findCredentialsByEmail, hasVerifiedEmail, lockUser } from '../../db/identity/users.ts'
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Services } from '../services.ts'
@@ -205,7 +205,7 @@ async function completeMerge(
 }
 
 /** @returns the provider through which the owner has proved to be it. */
-function requireProvider({ provedBy, isExhausted }: MergeRequest): Provider {
+function requireProvider({ provedBy, isExhausted }: MergeRequest): OAuthProviderName {
   if (isExhausted) throw new Refusal('merge_expired')
   if (!provedBy)
     throw new Refusal('invalid_credentials', {
@@ -219,7 +219,7 @@ type MergeAction = 'merge_requested' | 'merge_refused' | 'merge_confirmed'
 /** @param method of the proof. */
 const mergeEntry = (
   action: MergeAction,
-  { userId, provider }: { userId: string; provider: Provider },
+  { userId, provider }: { userId: string; provider: OAuthProviderName },
   ip: string,
   method?: SignInMethod,
 ) => ({

@@ -15,7 +15,6 @@ import {
   insertOAuthAccount,
   listSignInMethods,
   lockIdentity,
-  type Provider,
   recordVerifiedAddress,
 } from '../../db/identity/oauth-accounts.ts'
 import { cancelRevocations } from '../../db/identity/provider-token-revocations.ts'
@@ -29,6 +28,7 @@ import {
 } from '../../db/identity/users.ts'
 import type { RelaySessionRow } from '../../db/relay/sessions.ts'
 import { secureAccount } from '../../db/transactions/secure-account.ts'
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import { hasChatScopes, tokenPlace } from '../../providers/oauth/tokens.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -194,7 +194,12 @@ export const linkIdentity = (
   })
 
 /** Does nothing if no identity of the provider is linked. Refuses with `last_sign_in_method` if the account has no other. */
-export const unlinkIdentity = (services: Services, userId: string, provider: Provider, ip: string): Promise<void> =>
+export const unlinkIdentity = (
+  services: Services,
+  userId: string,
+  provider: OAuthProviderName,
+  ip: string,
+): Promise<void> =>
   services.sql.begin(async (sql) => {
     // Serialises concurrent requests: together they must not remove the last sign-in method.
     await lockUser(sql, userId)
@@ -210,7 +215,7 @@ export const unlinkIdentity = (services: Services, userId: string, provider: Pro
 const recordLinkChange = (
   sql: Sql,
   userId: string,
-  provider: Provider,
+  provider: OAuthProviderName,
   action: 'oauth_linked' | 'oauth_unlinked',
   ip: string,
 ) => recordAuditEntry(sql, { initiator: 'user', action, userId, ip, client: webClient, detail: { provider } })

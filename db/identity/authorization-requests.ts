@@ -2,8 +2,8 @@
  * OAuth authorization requests: stored when the browser is sent to the provider, consumed once by its callback. All times are
  * those of the database.
  */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
-import type { Provider } from './oauth-accounts.ts'
 
 /** The time that the user has to sign in at the provider. */
 export const authorizationRequestSeconds = 600
@@ -21,7 +21,7 @@ export interface AuthorizationRequestSecrets {
   readonly stateHash: Buffer
   /** Hash of the secret that stays in the browser. */
   readonly bindingHash: Buffer
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
 }
 
 /** @returns false if the merge request no longer exists. */

@@ -2,8 +2,8 @@
  * Merge requests: a provider has verified an address that an existing account has. The identity is linked once the owner of
  * the account has proved to be the same person. All times are those of the database.
  */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
-import type { Provider } from './oauth-accounts.ts'
 
 export const mergeRequestSeconds = 600
 /** One more failed proof ends the merge request. */
@@ -14,7 +14,7 @@ export interface NewMergeRequest {
   readonly userId: string
   readonly email: string
   /** The identity to link to it. */
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
   readonly providerUserId: string
   readonly mergeTokenHash: Buffer
 }
@@ -35,7 +35,7 @@ export async function insertMergeRequest(sql: Sql, request: NewMergeRequest): Pr
 export interface MergeRequest extends NewMergeRequest {
   readonly id: string
   /** The provider through which the owner of the account proved to be it; null before that. */
-  readonly provedBy: Provider | null
+  readonly provedBy: OAuthProviderName | null
   readonly isConfirmed: boolean
   readonly isExpired: boolean
   /** Too many proofs have failed or are being checked. */
@@ -72,12 +72,12 @@ export const refundMergeAttempt = async (sql: Sql, id: string): Promise<void> =>
   await sql`update merge_requests set failed_attempts = greatest(0, failed_attempts - 1) where id = ${id}`
 }
 
-export const recordMergeProof = async (sql: Sql, id: string, provedBy: Provider): Promise<void> => {
+export const recordMergeProof = async (sql: Sql, id: string, provedBy: OAuthProviderName): Promise<void> => {
   await sql`update merge_requests set proved_by = ${provedBy} where id = ${id}`
 }
 
 /** Removes proofs through an identity that the account no longer has. */
-export const clearMergeProofs = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
+export const clearMergeProofs = async (sql: Sql, userId: string, provider: OAuthProviderName): Promise<void> => {
   await sql`update merge_requests set proved_by = null where user_id = ${userId} and proved_by = ${provider}`
 }
 

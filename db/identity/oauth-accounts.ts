@@ -1,10 +1,9 @@
 /** Identities at OAuth providers and the accounts that they are linked to. An identity is keyed by the provider's own user id, never by an address. */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
 
-export type Provider = 'twitch' | 'google' | 'discord'
-
 export interface Identity {
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
   readonly providerUserId: string
 }
 
@@ -54,7 +53,7 @@ export async function insertOAuthAccount(
 export const recordVerifiedAddress = async (
   sql: Sql,
   userId: string,
-  provider: Provider,
+  provider: OAuthProviderName,
   verifiedEmail: string,
 ): Promise<void> => {
   await sql`
@@ -66,7 +65,7 @@ export const recordVerifiedAddress = async (
 export const connectChat = async (
   sql: Sql,
   userId: string,
-  provider: Provider,
+  provider: OAuthProviderName,
   { accessToken, refreshToken, expiresAt, scopes }: SealedTokens,
 ): Promise<void> => {
   await sql`
@@ -81,9 +80,9 @@ export const connectChat = async (
  * @param condition on `user_oauth_accounts a`.
  * @returns the providers of the unlinked identities.
  */
-export const deleteOAuthAccounts = async (sql: Sql, condition: ReturnType<Sql>): Promise<Provider[]> =>
+export const deleteOAuthAccounts = async (sql: Sql, condition: ReturnType<Sql>): Promise<OAuthProviderName[]> =>
   (
-    await sql<{ provider: Provider }[]>`
+    await sql<{ provider: OAuthProviderName }[]>`
       with unlinked as (delete from user_oauth_accounts a where ${condition} returning *), queued as (
         insert into provider_token_revocations (provider, provider_user_id, user_id, field, token_sealed)
         select provider, provider_user_id, user_id, field, token_sealed from unlinked cross join lateral
@@ -93,11 +92,11 @@ export const deleteOAuthAccounts = async (sql: Sql, condition: ReturnType<Sql>):
       select provider from unlinked`
   ).map((row) => row.provider)
 
-export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: Provider): Promise<void> => {
+export const deleteOAuthAccount = async (sql: Sql, userId: string, provider: OAuthProviderName): Promise<void> => {
   await deleteOAuthAccounts(sql, sql`a.user_id = ${userId} and a.provider = ${provider}`)
 }
 
-export type SignInMethod = 'password' | Provider
+export type SignInMethod = 'password' | OAuthProviderName
 
 /** The ways to sign in to the account, the password first. A password counts only if the account has an address. */
 export async function listSignInMethods(sql: Sql, userId: string): Promise<SignInMethod[]> {

@@ -1,8 +1,8 @@
 /** The account data that owners and operators see. */
 import type { PlanStatus, PlanTier } from '../../domain/billing/plans.ts'
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
 import type { StoredStreamToken } from '../sealed-tokens.ts'
-import type { Provider } from './oauth-accounts.ts'
 
 export interface ProfileRow extends StoredStreamToken {
   id: string
@@ -11,7 +11,7 @@ export interface ProfileRow extends StoredStreamToken {
   isEmailVerified: boolean
   planTier: PlanTier
   isDisabled: boolean
-  linkedProviders: Provider[]
+  linkedProviders: OAuthProviderName[]
   createdAt: Date
   /** When the account is erased; null unless its owner has scheduled the deletion. */
   deletionDueAt: Date | null

@@ -3,9 +3,10 @@
  * unlinks, so that none is lost. The tokens stay encrypted as they were in `user_oauth_accounts`. All times are those of the
  * database.
  */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { backoffSeconds } from '../backoff.ts'
 import type { Sql } from '../connection.ts'
-import type { Identity, Provider } from './oauth-accounts.ts'
+import type { Identity } from './oauth-accounts.ts'
 
 /** A token that could not be revoked for this long is dropped: by then access tokens have expired and no process uses it. */
 const ageHoursMax = 24
@@ -13,7 +14,7 @@ const backoff = { firstSeconds: 10, secondsMax: 3600 }
 
 export interface Revocation {
   readonly id: string
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
   readonly userId: string
   readonly field: 'access_token' | 'refresh_token'
   readonly tokenSealed: string
@@ -22,12 +23,12 @@ export interface Revocation {
 /** Revocations whose next attempt is due, the most overdue first. */
 export const listDueRevocations = async (
   sql: Sql,
-  providers: readonly Provider[],
+  providers: readonly OAuthProviderName[],
   rowsMax: number,
 ): Promise<Revocation[]> =>
   sql<Revocation[]>`
     select id, provider, user_id, field, token_sealed from provider_token_revocations
-    where provider = any(${providers as Provider[]}::text[]) and next_attempt_at <= now()
+    where provider = any(${providers as OAuthProviderName[]}::text[]) and next_attempt_at <= now()
     order by next_attempt_at limit ${rowsMax}`
 
 export const deleteRevocation = async (sql: Sql, id: string): Promise<void> => {
@@ -42,8 +43,8 @@ export const postponeRevocation = async (sql: Sql, id: string): Promise<void> =>
 }
 
 /** Deletes revocations that are older than {@link ageHoursMax}. @returns the number of tokens per provider. */
-export const abandonRevocations = async (sql: Sql): Promise<{ provider: Provider; tokens: number }[]> =>
-  sql<{ provider: Provider; tokens: number }[]>`
+export const abandonRevocations = async (sql: Sql): Promise<{ provider: OAuthProviderName; tokens: number }[]> =>
+  sql<{ provider: OAuthProviderName; tokens: number }[]>`
     with abandoned as (
       delete from provider_token_revocations where created_at < now() - make_interval(hours => ${ageHoursMax})
       returning provider

@@ -1,6 +1,6 @@
 /** Renewal of the provider tokens of connected chats. The tokens stay encrypted in this module. */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
-import type { Provider } from './oauth-accounts.ts'
 
 /** A token is renewed this long before it expires. */
 const renewalLeadMinutes = 15
@@ -14,17 +14,21 @@ const isDue = (sql: Sql) => sql`
 
 export interface DueChat {
   readonly id: string
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
 }
 
 /**
  * Connected chats whose tokens are due for renewal or validation. In random order, so that chats which fail repeatedly do not
  * delay the same others each time.
  */
-export const listDueChats = async (sql: Sql, providers: readonly Provider[], rowsMax: number): Promise<DueChat[]> =>
+export const listDueChats = async (
+  sql: Sql,
+  providers: readonly OAuthProviderName[],
+  rowsMax: number,
+): Promise<DueChat[]> =>
   sql<DueChat[]>`
     select id, provider from user_oauth_accounts
-    where provider = any(${providers as Provider[]}::text[]) and ${isDue(sql)}
+    where provider = any(${providers as OAuthProviderName[]}::text[]) and ${isDue(sql)}
     order by random() limit ${rowsMax}`
 
 export interface ChatTokens extends DueChat {

@@ -3,9 +3,8 @@
  * Pages start after an id, so that a row which cannot be decrypted is skipped. Each write compares with the value that was
  * read: a value that changed in the meantime is kept.
  */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sql } from '../connection.ts'
-import type { Provider } from '../identity/oauth-accounts.ts'
-import type { Revocation } from '../identity/provider-token-revocations.ts'
 import type { SealedToken, StoredSessionTokens, StoredStreamToken } from '../sealed-tokens.ts'
 
 export interface Page {
@@ -63,7 +62,7 @@ export const replaceSessionTokens = async (
 export interface StaleProviderTokens {
   readonly id: string
   readonly userId: string
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
   readonly accessTokenSealed: string | null
   readonly refreshTokenSealed: string | null
 }
@@ -94,12 +93,20 @@ export const replaceSealedProviderTokens = async (
       and refresh_token_sealed is not distinct from ${read.refreshTokenSealed}`
 }
 
-export const listStaleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<Revocation[]> =>
-  sql<Revocation[]>`
+export interface StaleRevocation {
+  readonly id: string
+  readonly userId: string
+  readonly provider: OAuthProviderName
+  readonly field: 'access_token' | 'refresh_token'
+  readonly tokenSealed: string
+}
+
+export const listStaleRevocations = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StaleRevocation[]> =>
+  sql<StaleRevocation[]>`
     select id, provider, user_id, field, token_sealed from provider_token_revocations
     where id > ${afterId} and ${hasOtherKey(sql, 'token_sealed', keyId)} order by id limit ${rowsMax}`
 
-export const replaceRevocation = async (sql: Sql, { id }: Revocation, tokenSealed: string): Promise<void> => {
+export const replaceRevocation = async (sql: Sql, { id }: StaleRevocation, tokenSealed: string): Promise<void> => {
   await sql`update provider_token_revocations set token_sealed = ${tokenSealed} where id = ${id}`
 }
 

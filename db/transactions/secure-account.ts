@@ -3,11 +3,12 @@
  * create an account with someone else's address and keep access to it (Sudhodanan and Paverd, "Pre-hijacked accounts", 2022),
  * so whatever was added to the account before the proof is not trusted.
  */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { first, type Sql } from '../connection.ts'
 import type { AuthSessionRevocationReason } from '../identity/auth-sessions.ts'
 import { deleteMailTokens } from '../identity/mail-tokens.ts'
-import { deleteOAuthAccounts, type Provider } from '../identity/oauth-accounts.ts'
+import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
 import { deleteEndpoint } from '../notifications/endpoints.ts'
 import { deleteNotificationSettings } from '../notifications/settings.ts'
 import { disconnectAll } from '../relay/commands.ts'
@@ -40,7 +41,7 @@ const isAddressVerifiedByProvider = (sql: Sql) => sql`
   exists (select from users u where u.id = a.user_id and lower(u.email) = lower(a.provider_verified_email))`
 
 export interface LinkedIdentity {
-  readonly provider: Provider
+  readonly provider: OAuthProviderName
   /** True if a password reset keeps the identity linked. */
   readonly stays: boolean
 }
@@ -58,7 +59,7 @@ export const isOwnershipProved = async (sql: Sql, userId: string): Promise<boole
 
 export interface SecuredAccount {
   readonly authSessionsRevoked: number
-  readonly unlinked: readonly Provider[]
+  readonly unlinked: readonly OAuthProviderName[]
   /** Sessions with a new `disconnect` command, to be delivered after the commit. */
   readonly disconnected: readonly RelaySessionRow[]
 }

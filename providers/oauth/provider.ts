@@ -1,7 +1,7 @@
 /** The common interface of the OAuth providers. An identity is keyed by the provider's own user id. */
+import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 
-export const oauthProviderNames = ['twitch', 'google', 'discord'] as const
-export type OAuthProviderName = (typeof oauthProviderNames)[number]
+export { type OAuthProviderName, oauthProviderNames } from '../../domain/identity/oauth-providers.ts'
 
 /** `chat` requests access to the chat of the user's channel in addition to the identity. */
 export type OAuthScopes = 'identity' | 'chat'
