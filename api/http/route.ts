@@ -1,4 +1,4 @@
-/** Route declarations: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
+/** Routes: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import type { LiveRelays } from '../../db/relay/sessions.ts'
@@ -76,29 +76,19 @@ export interface Reply {
   readonly waitedSeconds?: number
 }
 
-export interface Route<
-  Kind extends CallerKind = CallerKind,
-  Params extends ObjectSchema = ObjectSchema,
-  Query extends ObjectSchema = ObjectSchema,
-  Body extends ObjectSchema = ObjectSchema,
-  Name extends ReadName | undefined = ReadName | undefined,
+/** A schema of path parameters, which `Name` names. */
+type ParamsSchema<Name extends string> = z.ZodObject<Readonly<Record<Name, z.ZodType>>>
+
+interface Parts<
+  Kind extends CallerKind,
+  Params extends ObjectSchema,
+  Query extends ObjectSchema,
+  Body extends ObjectSchema,
+  Name extends ReadName | undefined,
 > {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below `/api/v1`, with parameters as `{name}`. */
-  readonly path: string
   readonly summary: string
-  readonly caller: Kind
-  /** Counted per user if `caller` is `user` or `relay_watcher`, otherwise per client network. */
-  readonly limit?: RateLimitName
   /** For the caller `user`: read in the statement that admits the request, and so without another round trip. */
   readonly reads?: Name
-  /** Set if the handler counts the request itself, because not every request counts. */
-  readonly isCountedByHandler?: true
-  /**
-   * For the caller `user`: set if the handler's transaction checks that the user is still signed in, so that no statement before it
-   * needs to. Other refusals are checked too: who is signed out gets `unauthorized` instead.
-   */
-  readonly isSignInCheckedByHandler?: true
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
@@ -118,16 +108,47 @@ export interface Route<
   ): Promise<Reply> | Reply
 }
 
-/** Declares a route and infers the types of its handler from the schemas. */
-export const route = <
-  const Kind extends CallerKind,
-  Params extends ObjectSchema = z.ZodType<Record<string, never>>,
-  Query extends ObjectSchema = z.ZodType<Record<string, never>>,
-  Body extends ObjectSchema = z.ZodType<Record<string, never>>,
-  const Name extends ReadName | undefined = undefined,
->(
-  declaration: Route<Kind, Params, Query, Body, Name>,
-): Route => declaration as unknown as Route
+/**
+ * What a route takes, answers and does. `api/routes.ts` adds its method, path, caller and limit. Both must agree on the kind of caller
+ * and on the names of the path parameters.
+ */
+export interface Declaration<in out Kind extends CallerKind, in out ParamName extends string>
+  extends Parts<Kind, ParamsSchema<ParamName>, ObjectSchema, ObjectSchema, ReadName | undefined> {}
+
+export interface Route extends Parts<CallerKind, ObjectSchema, ObjectSchema, ObjectSchema, ReadName | undefined> {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below `/api/v1`, with parameters as `{name}`. */
+  readonly path: string
+  readonly caller: CallerKind
+  /** Counted per user if `caller` is `user` or `relay_watcher`, otherwise per client network. */
+  readonly limit?: RateLimitName
+  /** This and the next: see the words for it in `surface.ts`. */
+  readonly isCountedByHandler?: true
+  readonly isSignInCheckedByHandler?: true
+}
+
+/** Infers the types of the handler from the schemas. */
+const declare =
+  <Kind extends CallerKind>() =>
+  <
+    Params extends ParamsSchema<string> = z.ZodObject<Record<never, never>>,
+    Query extends ObjectSchema = z.ZodType<Record<string, never>>,
+    Body extends ObjectSchema = z.ZodType<Record<string, never>>,
+    const Name extends ReadName | undefined = undefined,
+  >(
+    parts: Parts<Kind, Params, Query, Body, Name>,
+  ) =>
+    parts as unknown as Declaration<Kind, keyof Params['shape'] & string>
+
+/** Declares a route by the kind of caller that its handler expects. */
+export const route = {
+  none: declare<'none'>(),
+  user: declare<'user'>(),
+  maybeUser: declare<'maybe_user'>(),
+  operator: declare<'operator'>(),
+  relay: declare<'relay'>(),
+  relayWatcher: declare<'relay_watcher'>(),
+}
 
 export const ok = (body: object): Reply => ({ status: 200, body })
 export const created = (body: object): Reply => ({ status: 201, body })

@@ -28,11 +28,8 @@ const presentDetail = (row: BillingEventDetailRow): z.infer<typeof EventDetail> 
   normalised: row.event && { ...row.event },
 })
 
-export const showBillingEvent = route({
-  method: 'GET',
-  path: '/admin/billing/events/{id}',
+export const showBillingEvent = route.operator({
   summary: 'Inspect a billing event',
-  caller: 'operator',
   params: z.object({ id }),
   answers: { 200: z.object({ event: EventDetail }) },
   refuses: ['not_found'],

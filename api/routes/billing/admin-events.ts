@@ -44,11 +44,8 @@ export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> =>
 
 const pageMax = 50
 
-export const listBillingEvents = route({
-  method: 'GET',
-  path: '/admin/billing/events',
+export const listBillingEvents = route.operator({
   summary: 'List billing events',
-  caller: 'operator',
   query: z.object({
     status: Status.optional(),
     provider: z.enum(billingSources).optional(),
@@ -69,11 +66,8 @@ export const listBillingEvents = route({
   },
 })
 
-export const dismissBillingEvent = route({
-  method: 'POST',
-  path: '/admin/billing/events/{id}/dismiss',
+export const dismissBillingEvent = route.operator({
   summary: 'Dismiss a billing event',
-  caller: 'operator',
   params: z.object({ id }),
   body: ReasonOnly,
   answers: { 200: z.object({ event: EventView }) },
@@ -101,11 +95,8 @@ export const dismissBillingEvent = route({
   },
 })
 
-export const replayBillingEvent = route({
-  method: 'POST',
-  path: '/admin/billing/events/{id}/replay',
+export const replayBillingEvent = route.operator({
   summary: 'Replay a billing event',
-  caller: 'operator',
   params: z.object({ id }),
   body: ReasonOnly,
   answers: { 200: z.object({ event: EventView }) },

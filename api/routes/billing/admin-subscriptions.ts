@@ -38,11 +38,8 @@ const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription>
   customer_id: one.customerId,
 })
 
-export const listOfAccount = route({
-  method: 'GET',
-  path: '/admin/users/{id}/subscriptions',
+export const listOfAccount = route.operator({
   summary: 'List the subscriptions of an account',
-  caller: 'operator',
   params: z.object({ id }),
   answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
   refuses: ['not_found'],
@@ -53,11 +50,8 @@ export const listOfAccount = route({
   },
 })
 
-export const showSubscription = route({
-  method: 'GET',
-  path: '/admin/users/{id}/subscription',
+export const showSubscription = route.operator({
   summary: 'Inspect the plan of an account',
-  caller: 'operator',
   params: z.object({ id }),
   answers: {
     200: z.object({ entitlement: EntitlementView, ...SubscriptionWorkflowView.shape }),
@@ -76,11 +70,8 @@ export const showSubscription = route({
 
 const pageMax = 50
 
-export const listUnusedBilledAccounts = route({
-  method: 'GET',
-  path: '/admin/billing/accounts',
+export const listUnusedBilledAccounts = route.operator({
   summary: 'List accounts that pay for nothing',
-  caller: 'operator',
   query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
   answers: {
     200: z.object({

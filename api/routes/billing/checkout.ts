@@ -17,12 +17,8 @@ const CheckoutBody = z
   .object({ plan: z.literal('paid').optional(), addons: z.int().min(1).max(addonsMax).optional() })
   .refine((body) => (body.plan === undefined) !== (body.addons === undefined), 'must have either plan or addons')
 
-export const checkout = route({
-  method: 'POST',
-  path: '/billing/checkout',
+export const checkout = route.user({
   summary: 'Create a payment page',
-  caller: 'user',
-  limit: 'checkout',
   body: CheckoutBody,
   answers: { 200: z.object({ checkout_url: z.url() }) },
   refuses: ['already_subscribed', 'billing_provider_error', 'forbidden'],
@@ -80,11 +76,8 @@ function findMissing(plan: PlanRow, body: z.infer<typeof CheckoutBody>): Pick<Ch
 const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
   planStatus === 'cancelled' || (planStatus === 'active' && endsAt !== null)
 
-export const subscription = route({
-  method: 'GET',
-  path: '/billing/subscription',
+export const subscription = route.user({
   summary: 'Show the plan',
-  caller: 'user',
   answers: {
     200: z.object({
       plan_tier: z.enum(planTiers),

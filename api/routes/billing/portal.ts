@@ -8,12 +8,8 @@ import { Refusal } from '../../http/refusals.ts'
 import { ok, route } from '../../http/route.ts'
 import type { Services } from '../../services.ts'
 
-export const open = route({
-  method: 'POST',
-  path: '/billing/portal',
+export const open = route.user({
   summary: 'Open the page for payments',
-  caller: 'user',
-  limit: 'billing_manage',
   secret: true,
   answers: { 200: z.object({ portal_url: z.url() }) },
   refuses: ['not_found', 'billing_provider_error'],

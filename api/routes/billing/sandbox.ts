@@ -42,11 +42,8 @@ const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => 
   version: formatVersion(one),
 })
 
-export const list = route({
-  method: 'GET',
-  path: '/billing/sandbox/subscriptions',
+export const list = route.user({
   summary: 'List the subscriptions at the sandbox',
-  caller: 'user',
   answers: { 200: z.object({ subscriptions: z.array(SubscriptionView) }) },
   refuses: ['not_found'],
   handle: async ({ caller }, services) => {
@@ -56,11 +53,8 @@ export const list = route({
   },
 })
 
-export const act = route({
-  method: 'POST',
-  path: '/billing/sandbox/subscriptions/{subscription_id}/{outcome}',
+export const act = route.user({
   summary: 'Play an outcome at the sandbox',
-  caller: 'user',
   params: z.object({ subscription_id: z.string().regex(/^sub_[\w-]{1,60}$/), outcome: z.enum(sandboxOutcomes) }),
   /** With the `version` from an earlier reply, a repeated request acts once. */
   body: z.object({ quantity: z.int().min(0).max(addonsMax).optional(), version: z.string().max(40).optional() }),

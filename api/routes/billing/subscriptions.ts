@@ -52,12 +52,8 @@ export function presentSubscriptions(
 
 const isCancellable = ({ status }: AccountSubscription): boolean => status === 'active' || status === 'past_due'
 
-export const cancel = route({
-  method: 'POST',
-  path: '/billing/subscriptions/{subscription_id}/cancel',
+export const cancel = route.user({
   summary: 'Cancel a subscription',
-  caller: 'user',
-  limit: 'billing_manage',
   params: z.object({ subscription_id: storableText(200) }),
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'billing_provider_error'],

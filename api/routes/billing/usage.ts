@@ -40,12 +40,8 @@ export function presentUsage(
   }
 }
 
-export const current = route({
-  method: 'GET',
-  path: '/usage/current',
+export const current = route.user({
   summary: 'Show the relay time of the cycle',
-  caller: 'user',
-  limit: 'usage',
   answers: { 200: UsageView },
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {
@@ -66,12 +62,8 @@ const ConnectionUsage = z.object({
 const presentConnections = (connections: readonly ConnectionSeconds[]): z.infer<typeof ConnectionUsage>[] =>
   connections.map(({ connectionId, seconds }) => ({ connection_id: connectionId, seconds }))
 
-export const days = route({
-  method: 'GET',
-  path: '/usage/days',
+export const days = route.user({
   summary: 'Show the relay time of the cycle by day',
-  caller: 'user',
-  limit: 'usage',
   answers: {
     200: UsageView.extend({
       forecast_seconds: z

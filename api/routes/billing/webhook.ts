@@ -9,11 +9,8 @@ import { Refusal } from '../../http/refusals.ts'
 import { ok, route } from '../../http/route.ts'
 import type { Services } from '../../services.ts'
 
-export const webhook = route({
-  method: 'POST',
-  path: '/billing/webhook',
+export const webhook = route.none({
   summary: 'Receive an event of the billing provider',
-  caller: 'none',
   bytesMax: 256 * 1024,
   answers: { 200: z.object({ received: z.literal(true) }) },
   refuses: ['invalid_signature'],

@@ -48,11 +48,8 @@ const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
 
 const pageSize = 100
 
-export const listInstances = route({
-  method: 'GET',
-  path: '/admin/instances',
+export const listInstances = route.operator({
   summary: 'List instances',
-  caller: 'operator',
   query: z.object({
     instance_id: storableText(200).optional(),
     region: storableText(32).optional(),

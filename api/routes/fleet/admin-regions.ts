@@ -44,11 +44,8 @@ const presentRegion = (config: RegionConfig, row: RegionRow): z.infer<typeof Reg
   },
 })
 
-export const listRegions = route({
-  method: 'GET',
-  path: '/admin/regions',
+export const listRegions = route.operator({
   summary: 'List regions with their instances',
-  caller: 'operator',
   answers: { 200: z.object({ regions: z.array(RegionView) }) },
   refuses: [],
   handle: async (_, { sql, config }) => {
@@ -66,25 +63,21 @@ export const listRegions = route({
 
 /** Shared by the routes that change a region. */
 const changeParts = {
-  method: 'POST',
-  caller: 'operator',
   params: z.object({ region: storableText(64) }),
   body: ReasonOnly,
   answers: { 200: z.object({ region: RegionView }) },
   refuses: ['not_found'],
 } as const
 
-export const drain = route({
+export const drain = route.operator({
   ...changeParts,
-  path: '/admin/regions/{region}/drain',
   summary: 'Drain a region',
   handle: async ({ params, body, ip }, services) =>
     ok({ region: await changeRegion(params.region, services, 'drain', { ip, ...body }) }),
 })
 
-export const resume = route({
+export const resume = route.operator({
   ...changeParts,
-  path: '/admin/regions/{region}/resume',
   summary: 'Resume a region',
   handle: async ({ params, body, ip }, services) =>
     ok({ region: await changeRegion(params.region, services, 'resume', { ip, ...body }) }),

@@ -8,12 +8,8 @@ const Status = z.enum(capacityStatuses)
 
 export const Image = z.object({ image_id: z.string(), version: z.string(), released_at: timestamp })
 
-export const manifest = route({
-  method: 'GET',
-  path: '/relay/manifest',
+export const manifest = route.user({
   summary: 'List the regions',
-  caller: 'user',
-  limit: 'manifest',
   answers: {
     200: z.object({
       regions: z.array(
@@ -50,12 +46,8 @@ export const manifest = route({
   },
 })
 
-export const capacity = route({
-  method: 'GET',
-  path: '/capacity/status',
+export const capacity = route.none({
   summary: 'Show whether relays can be started',
-  caller: 'none',
-  limit: 'capacity',
   answers: {
     200: z.object({
       status: Status,

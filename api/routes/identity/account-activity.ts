@@ -16,11 +16,8 @@ const ActivityView = EntryView.extend({
   action: z.string().describe('An action of the audit, or `relay_started` or `relay_stopped`.'),
 })
 
-export const list = route({
-  method: 'GET',
-  path: '/auth/activity',
+export const list = route.user({
   summary: 'List the activity of the account with its relays',
-  caller: 'user',
   query: z.object({ group: z.enum(activityGroups).optional(), cursor: Cursor.optional() }),
   answers: { 200: z.object({ entries: z.array(ActivityView), next_cursor: Cursor.nullable() }) },
   refuses: [],

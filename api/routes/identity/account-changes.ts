@@ -14,11 +14,8 @@ const OwnPassword = z
   .optional()
   .describe('Required if the account has a password. Otherwise the sign-in must be at most 10 minutes old.')
 
-export const show = route({
-  method: 'GET',
-  path: '/auth/account',
+export const show = route.user({
   summary: 'Show the security of the account',
-  caller: 'user',
   answers: {
     200: z.object({
       has_password: z.boolean(),
@@ -39,12 +36,8 @@ export const show = route({
   },
 })
 
-export const changePassword = route({
-  method: 'POST',
-  path: '/auth/password/change',
+export const changePassword = route.user({
   summary: 'Change the password',
-  caller: 'user',
-  limit: 'login',
   body: z.object({ current_password: z.string(), new_password: NewPassword }),
   answers: { 204: null },
   refuses: ['invalid_credentials', 'password_not_set'],
@@ -55,12 +48,8 @@ export const changePassword = route({
   },
 })
 
-export const changeEmail = route({
-  method: 'POST',
-  path: '/auth/email/change',
+export const changeEmail = route.user({
   summary: 'Request a change of the email address',
-  caller: 'user',
-  limit: 'forgot',
   body: z.object({ email: EmailAddress, password: OwnPassword }),
   answers: { 202: EmptyObject },
   refuses: ['invalid_credentials', 'recent_sign_in_required'],
@@ -70,11 +59,8 @@ export const changeEmail = route({
   },
 })
 
-export const confirmEmail = route({
-  method: 'POST',
-  path: '/auth/email/change/confirm',
+export const confirmEmail = route.none({
   summary: 'Confirm a change of the email address',
-  caller: 'none',
   body: z.object({ token: z.string() }),
   answers: { 204: null },
   refuses: ['token_invalid', 'email_taken'],
@@ -84,12 +70,8 @@ export const confirmEmail = route({
   },
 })
 
-export const scheduleDeletion = route({
-  method: 'POST',
-  path: '/auth/account/delete',
+export const scheduleDeletion = route.user({
   summary: 'Schedule the deletion of the account',
-  caller: 'user',
-  limit: 'login',
   body: z.object({ password: OwnPassword }),
   answers: { 200: z.object({ deletion_due_at: timestamp }) },
   refuses: ['invalid_credentials', 'recent_sign_in_required'],
@@ -99,11 +81,8 @@ export const scheduleDeletion = route({
   },
 })
 
-export const restore = route({
-  method: 'POST',
-  path: '/auth/account/restore',
+export const restore = route.user({
   summary: 'Withdraw the deletion of the account',
-  caller: 'user',
   answers: { 204: null },
   refuses: [],
   handle: async ({ caller, ip }, services) => {

@@ -12,23 +12,16 @@ const AccountExport = z.object({
     .describe('The rows of each table with the names of its columns, without secrets. More may be added at any time.'),
 })
 
-export const exportOwn = route({
-  method: 'GET',
-  path: '/auth/account/export',
+export const exportOwn = route.user({
   summary: 'Download the data of the account',
-  caller: 'user',
-  limit: 'account_export',
   answers: { 200: AccountExport },
   refuses: ['recent_sign_in_required'],
   secret: true,
   handle: ({ caller, ip }, services) => exportOwnAccount(services, caller, ip),
 })
 
-export const exportForOperator = route({
-  method: 'GET',
-  path: '/admin/users/{id}/export',
+export const exportForOperator = route.operator({
   summary: 'Export the data of an account',
-  caller: 'operator',
   params: z.object({ id }),
   answers: { 200: AccountExport },
   refuses: ['not_found'],

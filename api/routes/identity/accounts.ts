@@ -6,12 +6,8 @@ import { signInWithPassword, signUp } from '../../identity/password-accounts.ts'
 import { NewPassword } from '../../identity/passwords.ts'
 import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
 
-export const signup = route({
-  method: 'POST',
-  path: '/auth/signup',
+export const signup = route.none({
   summary: 'Create an account',
-  caller: 'none',
-  limit: 'signup',
   secret: true,
   body: z.object({ email: EmailAddress, password: NewPassword }),
   answers: { 201: TokenSet, 202: EmptyObject },
@@ -22,12 +18,8 @@ export const signup = route({
   },
 })
 
-export const login = route({
-  method: 'POST',
-  path: '/auth/login',
+export const login = route.none({
   summary: 'Sign in with a password',
-  caller: 'none',
-  limit: 'login',
   secret: true,
   body: z.object({ email: EmailAddress, password: z.string() }),
   answers: { 200: TokenSet },

@@ -6,11 +6,8 @@ import { requestAccountErasure } from '../../identity/account-erasure.ts'
 
 const State = <Name extends string>(name: Name) => z.object({ state: z.literal(name) })
 
-export const erase = route({
-  method: 'POST',
-  path: '/admin/users/{id}/erase',
+export const erase = route.operator({
   summary: 'Erase an account',
-  caller: 'operator',
   params: z.object({ id }),
   body: z.object({
     email: EmailAddress.nullable(),

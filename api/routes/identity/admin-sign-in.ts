@@ -8,11 +8,8 @@ import { EmptyObject, timestamp } from '../../http/schemas.ts'
 import { passwordHashField } from '../../identity/operator-credentials.ts'
 import { createSecretToken, hashSecretToken } from '../../identity/secret-tokens.ts'
 
-export const signIn = route({
-  method: 'POST',
-  path: '/admin/sign-in',
+export const signIn = route.operator({
   summary: 'Open an operator session',
-  caller: 'operator',
   body: EmptyObject,
   answers: {
     201: z.object({
@@ -40,11 +37,8 @@ export const signIn = route({
   },
 })
 
-export const signOut = route({
-  method: 'POST',
-  path: '/admin/sign-out',
+export const signOut = route.operator({
   summary: 'Close the operator session',
-  caller: 'operator',
   body: EmptyObject,
   answers: { 204: null },
   refuses: [],

@@ -62,11 +62,8 @@ const UserFilter = z
     'must have email, billing_id, plan_tier, plan_status or disabled',
   )
 
-export const findUser = route({
-  method: 'GET',
-  path: '/admin/users',
+export const findUser = route.operator({
   summary: 'Find accounts',
-  caller: 'operator',
   query: UserFilter,
   answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: id.nullable() }) },
   refuses: [],
@@ -118,11 +115,8 @@ async function findByEmail(sql: Sql, email: string): Promise<ProfileRow[]> {
   return profile ? [profile] : []
 }
 
-export const showUser = route({
-  method: 'GET',
-  path: '/admin/users/{id}',
+export const showUser = route.operator({
   summary: 'Show an account',
-  caller: 'operator',
   params: ById,
   answers: { 200: UserDetail },
   refuses: ['not_found'],
@@ -142,11 +136,10 @@ export const showUser = route({
 })
 
 /** Shared by the routes that change an account. */
-const changeParts = { method: 'POST', caller: 'operator', params: ById, refuses: ['not_found'] } as const
+const changeParts = { params: ById, refuses: ['not_found'] } as const
 
-export const grant = route({
+export const grant = route.operator({
   ...changeParts,
-  path: '/admin/users/{id}/grant',
   summary: 'Grant or withdraw a complimentary plan',
   body: z.object({
     plan_tier: z.enum(['free', 'paid']),
@@ -190,9 +183,8 @@ async function waitUntilApplied(
     if ((await findEventStatus(sql, eventId)) === 'applied') return
 }
 
-export const relayAccess = route({
+export const relayAccess = route.operator({
   ...changeParts,
-  path: '/admin/users/{id}/relay-access',
   summary: 'Enable or disable relays for an account',
   body: z.object({ enabled: z.boolean(), reason: Reason }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
@@ -208,9 +200,8 @@ export const relayAccess = route({
   },
 })
 
-export const disable = route({
+export const disable = route.operator({
   ...changeParts,
-  path: '/admin/users/{id}/disable',
   summary: 'Disable or enable an account',
   body: z.object({ disabled: z.boolean().default(true), reason: Reason }),
   answers: { 200: z.object({ user: OperatorUser }) },

@@ -64,11 +64,8 @@ const presentPage = <Entry>(rows: readonly ListedAuditRow[], presentEntry: (row:
   return { entries: page.map(presentEntry), next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null }
 }
 
-export const own = route({
-  method: 'GET',
-  path: '/auth/audit',
+export const own = route.user({
   summary: 'List the activity of the account',
-  caller: 'user',
   query: z.object({ group: z.enum(activityGroups).optional(), cursor: EntryId.optional() }),
   answers: { 200: z.object({ entries: z.array(EntryView), next_cursor: EntryId.nullable() }) },
   refuses: [],
@@ -79,11 +76,8 @@ export const own = route({
   },
 })
 
-export const list = route({
-  method: 'GET',
-  path: '/admin/audit',
+export const list = route.operator({
   summary: 'List audit entries',
-  caller: 'operator',
   query: z.object({
     user_id: id.optional().describe('The account that the actions concern.'),
     action: z

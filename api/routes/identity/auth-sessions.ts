@@ -9,11 +9,8 @@ import { endAuthSession, endOtherAuthSessions, refreshAuthSession } from '../../
 import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
 import { parseUserAgent } from '../../identity/user-agent.ts'
 
-export const refresh = route({
-  method: 'POST',
-  path: '/auth/refresh',
+export const refresh = route.none({
   summary: 'Refresh the tokens',
-  caller: 'none',
   secret: true,
   body: z.object({ refresh_token: z.string() }),
   answers: { 200: TokenSet },
@@ -25,11 +22,8 @@ export const refresh = route({
   },
 })
 
-export const logout = route({
-  method: 'POST',
-  path: '/auth/logout',
+export const logout = route.user({
   summary: 'Sign out',
-  caller: 'user',
   answers: { 204: null },
   refuses: [],
   handle: async ({ caller, ip }, { sql }) => {
@@ -38,11 +32,8 @@ export const logout = route({
   },
 })
 
-export const list = route({
-  method: 'GET',
-  path: '/auth/sessions',
+export const list = route.user({
   summary: 'List the sign-ins of the account',
-  caller: 'user',
   answers: {
     200: z.object({
       sessions: z.array(
@@ -78,11 +69,8 @@ const present = (session: AuthSession, caller: User) => ({
   current: session.id === caller.authSessionId,
 })
 
-export const revoke = route({
-  method: 'DELETE',
-  path: '/auth/sessions/{id}',
+export const revoke = route.user({
   summary: 'Revoke a sign-in of the account',
-  caller: 'user',
   params: z.object({ id }),
   answers: { 204: null },
   refuses: ['not_found'],
@@ -94,11 +82,8 @@ export const revoke = route({
   },
 })
 
-export const revokeOthers = route({
-  method: 'POST',
-  path: '/auth/sessions/revoke-others',
+export const revokeOthers = route.user({
   summary: 'Sign out everywhere else',
-  caller: 'user',
   answers: { 200: z.object({ revoked: z.int() }) },
   refuses: [],
   handle: async ({ caller, ip }, { sql }) =>

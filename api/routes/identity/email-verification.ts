@@ -4,11 +4,8 @@ import { accepted, noContent, ok, route } from '../../http/route.ts'
 import { EmptyObject } from '../../http/schemas.ts'
 import { previewVerification, resendVerificationLink, verifyEmail } from '../../identity/email-verification.ts'
 
-export const preview = route({
-  method: 'POST',
-  path: '/auth/email/verify/preview',
+export const preview = route.none({
   summary: 'Show whether an address is verified already',
-  caller: 'none',
   body: z.object({ token: z.string() }),
   answers: {
     200: z.object({
@@ -23,11 +20,8 @@ export const preview = route({
   handle: async ({ body }, services) => ok({ already_verified: await previewVerification(services, body.token) }),
 })
 
-export const verify = route({
-  method: 'POST',
-  path: '/auth/email/verify',
+export const verify = route.none({
   summary: 'Verify an email address with a mailed link',
-  caller: 'none',
   body: z.object({ token: z.string() }),
   answers: { 204: null },
   refuses: ['token_invalid'],
@@ -37,12 +31,8 @@ export const verify = route({
   },
 })
 
-export const resend = route({
-  method: 'POST',
-  path: '/auth/email/resend',
+export const resend = route.user({
   summary: 'Mail the verification link again',
-  caller: 'user',
-  limit: 'forgot',
   answers: { 202: EmptyObject },
   refuses: [],
   handle: async ({ caller }, services) => {

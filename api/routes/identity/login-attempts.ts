@@ -26,12 +26,8 @@ const ClientName = z
     `must have 1 to ${clientNameLengthMax} visible characters`,
   )
 
-export const start = route({
-  method: 'POST',
-  path: '/auth/plugin/login/start',
+export const start = route.none({
   summary: 'Start a plugin login',
-  caller: 'none',
-  limit: 'plugin_start',
   secret: true,
   body: z.object({ client_name: ClientName.default('plugin') }),
   answers: {
@@ -58,12 +54,8 @@ export const start = route({
   },
 })
 
-export const poll = route({
-  method: 'POST',
-  path: '/auth/plugin/login/poll',
+export const poll = route.none({
   summary: 'Poll a plugin login',
-  caller: 'none',
-  limit: 'plugin_poll',
   secret: true,
   body: z.object({ login_attempt_id: z.string(), poll_token: z.string() }),
   answers: {
@@ -82,11 +74,8 @@ export const poll = route({
   },
 })
 
-export const read = route({
-  method: 'GET',
-  path: '/auth/plugin/login/attempts/{id}',
+export const read = route.user({
   summary: 'Show a plugin login',
-  caller: 'user',
   params: z.object({ id }),
   answers: {
     200: z.object({
@@ -117,15 +106,12 @@ const present = (attempt: LoginAttempt) => ({
 })
 
 const decisionParts = {
-  method: 'POST',
-  caller: 'user',
   params: z.object({ id }),
   answers: { 204: null },
 } as const
 
-export const approve = route({
+export const approve = route.user({
   ...decisionParts,
-  path: '/auth/plugin/login/attempts/{id}/approve',
   summary: 'Approve a plugin login',
   refuses: ['not_found', 'attempt_denied', 'attempt_expired'],
   handle: async ({ caller, params, ip }, services) => {
@@ -134,9 +120,8 @@ export const approve = route({
   },
 })
 
-export const deny = route({
+export const deny = route.user({
   ...decisionParts,
-  path: '/auth/plugin/login/attempts/{id}/deny',
   summary: 'Deny a plugin login',
   refuses: ['not_found', 'attempt_consumed', 'attempt_expired'],
   handle: async ({ caller, params, ip }, services) => {

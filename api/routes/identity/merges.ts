@@ -5,13 +5,8 @@ import { id } from '../../http/schemas.ts'
 import { confirmMerge } from '../../identity/merges.ts'
 import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
 
-export const confirm = route({
-  method: 'POST',
-  path: '/auth/merge/{merge_request_id}/confirm',
+export const confirm = route.none({
   summary: 'Confirm a merge',
-  caller: 'none',
-  limit: 'login',
-  isCountedByHandler: true,
   secret: true,
   params: z.object({ merge_request_id: id }),
   body: z.object({

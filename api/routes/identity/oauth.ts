@@ -11,11 +11,8 @@ import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
 
 const ByProvider = z.object({ provider: z.enum(oauthProviderNames) })
 
-export const providers = route({
-  method: 'GET',
-  path: '/auth/oauth/providers',
+export const providers = route.none({
   summary: 'List the sign-in providers',
-  caller: 'none',
   answers: {
     200: z.object({
       providers: z.array(z.object({ provider: z.enum(oauthProviderNames), configured: z.boolean() })),
@@ -28,12 +25,8 @@ export const providers = route({
     }),
 })
 
-export const start = route({
-  method: 'POST',
-  path: '/auth/oauth/{provider}/start',
+export const start = route.maybeUser({
   summary: 'Start an OAuth round trip',
-  caller: 'maybe_user',
-  limit: 'oauth_start',
   secret: true,
   params: ByProvider,
   body: z.object({
@@ -65,12 +58,8 @@ const MergeRequired = z.object({
   expires_in: z.int(),
 })
 
-export const callback = route({
-  method: 'POST',
-  path: '/auth/oauth/{provider}/callback',
+export const callback = route.none({
   summary: 'Complete an OAuth round trip',
-  // Not rate limited: each call needs an authorization request, which was counted and is consumed once.
-  caller: 'none',
   secret: true,
   params: ByProvider,
   body: z.object({
@@ -122,11 +111,8 @@ const presentMerge = (merge: PendingMerge | RequestedMerge): z.infer<typeof Merg
   expires_in: merge.secondsLeft,
 })
 
-export const unlink = route({
-  method: 'DELETE',
-  path: '/auth/oauth/{provider}',
+export const unlink = route.user({
   summary: 'Unlink a provider',
-  caller: 'user',
   params: ByProvider,
   answers: { 204: null },
   refuses: ['not_found', 'last_sign_in_method'],

@@ -6,12 +6,8 @@ import { EmailAddress, EmptyObject } from '../../http/schemas.ts'
 import { previewPasswordReset, requestPasswordReset, resetPassword } from '../../identity/password-reset.ts'
 import { NewPassword } from '../../identity/passwords.ts'
 
-export const forgot = route({
-  method: 'POST',
-  path: '/auth/password/forgot',
+export const forgot = route.none({
   summary: 'Request a link to reset the password',
-  caller: 'none',
-  limit: 'forgot',
   body: z.object({ email: EmailAddress }),
   answers: { 202: EmptyObject },
   refuses: [],
@@ -21,11 +17,8 @@ export const forgot = route({
   },
 })
 
-export const preview = route({
-  method: 'POST',
-  path: '/auth/password/reset/preview',
+export const preview = route.none({
   summary: 'Show what a password reset changes',
-  caller: 'none',
   secret: true,
   body: z.object({ token: z.string() }),
   answers: {
@@ -49,11 +42,8 @@ export const preview = route({
   },
 })
 
-export const reset = route({
-  method: 'POST',
-  path: '/auth/password/reset',
+export const reset = route.none({
   summary: 'Set a new password with a mailed link',
-  caller: 'none',
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },
   refuses: ['token_invalid'],

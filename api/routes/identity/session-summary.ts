@@ -63,11 +63,8 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
   ...(row.deletionDueAt ? { deletion_due_at: row.deletionDueAt.toISOString() } : {}),
 })
 
-export const summary = route({
-  method: 'GET',
-  path: '/auth/session',
+export const summary = route.user({
   summary: 'Show the account',
-  caller: 'user',
   reads: 'account_summary',
   query: View,
   answers: {

@@ -2,11 +2,8 @@
 import { Refusal } from '../../http/refusals.ts'
 import { route } from '../../http/route.ts'
 
-export const regenerate = route({
-  method: 'POST',
-  path: '/user/regenerate-tokens',
+export const regenerate = route.user({
   summary: 'Replace the stream token',
-  caller: 'user',
   answers: {},
   refuses: ['not_available'],
   handle: () => {

@@ -32,12 +32,8 @@ const auditEntry = (action: string, userId: string, ip: string, detail: AuditEnt
   detail,
 })
 
-export const save = route({
-  method: 'POST',
-  path: '/notifications/endpoint',
+export const save = route.user({
   summary: 'Set the URL of the webhook',
-  caller: 'user',
-  limit: 'notifications',
   secret: true,
   body: z.object({
     type: z.enum(endpointTypes),
@@ -62,12 +58,8 @@ export const save = route({
   },
 })
 
-export const remove = route({
-  method: 'DELETE',
-  path: '/notifications/endpoint',
+export const remove = route.user({
   summary: 'Remove the endpoint. Messages that wait for it are not sent. Safe to repeat',
-  caller: 'user',
-  limit: 'notifications',
   answers: { 204: null },
   refuses: [],
   handle: async ({ caller: { userId }, ip }, { sql }) => {
@@ -79,12 +71,8 @@ export const remove = route({
   },
 })
 
-export const rotate = route({
-  method: 'POST',
-  path: '/notifications/endpoint/rotate',
+export const rotate = route.user({
   summary: 'Replace the signing secret of the webhook',
-  caller: 'user',
-  limit: 'notifications',
   secret: true,
   answers: { 200: z.object({ signing_secret: SigningSecret }) },
   refuses: ['not_found'],
@@ -98,12 +86,8 @@ export const rotate = route({
   },
 })
 
-export const test = route({
-  method: 'POST',
-  path: '/notifications/endpoint/test',
+export const test = route.user({
   summary: 'Send a test notification',
-  caller: 'user',
-  limit: 'notification_test',
   answers: { 202: EmptyObject },
   refuses: ['not_found'],
   handle: async ({ caller: { userId } }, { sql, sealing, config }) => {

@@ -12,11 +12,8 @@ import { id, timestamp } from '../../http/schemas.ts'
 
 const mailsMax = 100
 
-export const list = route({
-  method: 'GET',
-  path: '/mailbox',
+export const list = route.none({
   summary: 'List the latest mails',
-  caller: 'none',
   answers: {
     200: z.object({
       mails: z.array(

@@ -27,11 +27,8 @@ import {
 
 const deliveriesMax = 20
 
-export const show = route({
-  method: 'GET',
-  path: '/notifications',
+export const show = route.user({
   summary: 'Show the notification settings',
-  caller: 'user',
   answers: { 200: OverviewView },
   refuses: [],
   handle: async ({ caller: { userId } }, { sql, sealing }) => {
@@ -51,12 +48,8 @@ export const show = route({
 const Setting = z.object({ kind: Kind, channel: Channel, enabled: z.boolean() })
 const settingsMax = notificationKinds.length * notificationChannels.length
 
-export const change = route({
-  method: 'POST',
-  path: '/notifications/settings',
+export const change = route.user({
   summary: 'Change the notification settings',
-  caller: 'user',
-  limit: 'notifications',
   body: z.union([Setting, z.object({ settings: z.array(Setting).min(1).max(settingsMax) })]),
   answers: { 204: null },
   refuses: ['email_not_verified'],
@@ -85,11 +78,8 @@ async function changeSetting(sql: Sql, setting: SettingOfUser, isEnabled: boolea
   await recordAuditEntry(sql, { initiator: 'user', action, userId, ip, detail: { kind, channel } })
 }
 
-export const deliveries = route({
-  method: 'GET',
-  path: '/notifications/deliveries',
+export const deliveries = route.user({
   summary: 'List the last notifications with their delivery',
-  caller: 'user',
   answers: { 200: z.object({ deliveries: z.array(DeliveryView) }) },
   refuses: [],
   handle: async ({ caller }, { sql }) => {
@@ -101,12 +91,8 @@ export const deliveries = route({
 const UnsubscribeToken = z.object({ token: z.string().max(1000) })
 const NotificationView = z.object({ kind: Kind, channel: Channel })
 
-export const previewUnsubscribe = route({
-  method: 'POST',
-  path: '/notifications/unsubscribe/preview',
+export const previewUnsubscribe = route.none({
   summary: 'Show what an unsubscribe link turns off',
-  caller: 'none',
-  limit: 'unsubscribe',
   body: UnsubscribeToken,
   answers: { 200: NotificationView },
   refuses: ['token_invalid'],
@@ -116,12 +102,8 @@ export const previewUnsubscribe = route({
   },
 })
 
-export const unsubscribe = route({
-  method: 'POST',
-  path: '/notifications/unsubscribe',
+export const unsubscribe = route.none({
   summary: 'Turn a notification off with a mailed link',
-  caller: 'none',
-  limit: 'unsubscribe',
   body: UnsubscribeToken,
   answers: { 200: NotificationView },
   refuses: ['token_invalid'],

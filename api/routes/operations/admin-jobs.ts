@@ -33,11 +33,8 @@ const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
 
 const pageSize = 100
 
-export const listJobs = route({
-  method: 'GET',
-  path: '/admin/jobs',
+export const listJobs = route.operator({
   summary: 'List background jobs',
-  caller: 'operator',
   query: z.object({ cursor: storableText(100).optional() }),
   answers: { 200: z.object({ jobs: z.array(JobView), next_cursor: z.string().nullable() }) },
   refuses: [],

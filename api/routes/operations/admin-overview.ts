@@ -49,11 +49,8 @@ const Overview = z.object({
   ),
 })
 
-export const overview = route({
-  method: 'GET',
-  path: '/admin/overview',
+export const overview = route.operator({
   summary: 'Show the health and the last hour',
-  caller: 'operator',
   answers: { 200: Overview },
   refuses: [],
   handle: async (_, { findOperatorOverview }) => ok(presentOverview(await findOperatorOverview())),

@@ -56,11 +56,8 @@ export const presentForOperator = (
   instance_id: row.instanceId,
 })
 
-export const listSessions = route({
-  method: 'GET',
-  path: '/admin/sessions',
+export const listSessions = route.operator({
   summary: 'List relay sessions of all accounts',
-  caller: 'operator',
   query: z.object({
     state: State.optional(),
     region: storableText(32).optional(),
@@ -80,11 +77,8 @@ export const listSessions = route({
   },
 })
 
-export const showSession = route({
-  method: 'GET',
-  path: '/admin/sessions/{id}',
+export const showSession = route.operator({
   summary: 'Inspect a relay session',
-  caller: 'operator',
   params: ById,
   answers: {
     200: z.object({
@@ -152,11 +146,8 @@ const presentSnapshot = (snapshot: RelaySessionSnapshot) => ({
   longest_at: new Date(snapshot.maxDurationAt).toISOString(),
 })
 
-export const disconnect = route({
-  method: 'POST',
-  path: '/admin/sessions/{id}/disconnect',
+export const disconnect = route.operator({
   summary: 'Disconnect a relay session',
-  caller: 'operator',
   params: ById,
   body: z.object({ reason: storableText(500) }),
   answers: { 200: z.object({ session: OperatorSession }) },
@@ -179,11 +170,8 @@ export const disconnect = route({
   },
 })
 
-export const transition = route({
-  method: 'POST',
-  path: '/admin/sessions/{id}/transition',
+export const transition = route.operator({
   summary: 'Make a transition by hand',
-  caller: 'operator',
   params: ById,
   body: z.object({ to: State, reason: Reason }),
   answers: { 200: z.object({ session: OperatorSession }) },

@@ -91,11 +91,8 @@ const HealthReply = z.object({
     ),
 })
 
-export const report = route({
-  method: 'POST',
-  path: '/relay/health',
+export const report = route.relay({
   summary: 'Report the health of a relay',
-  caller: 'relay',
   body: Body,
   answers: { 200: HealthReply },
   refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],

@@ -59,12 +59,8 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
   }
 }
 
-export const list = route({
-  method: 'GET',
-  path: '/relay/sessions',
+export const list = route.user({
   summary: 'List ended relay sessions',
-  caller: 'user',
-  limit: 'relay_history',
   query: z.object({
     connection_id: ConnectionId.optional(),
     cursor: id.optional(),
@@ -83,12 +79,8 @@ export const list = route({
   },
 })
 
-export const show = route({
-  method: 'GET',
-  path: '/relay/sessions/{id}',
+export const show = route.user({
   summary: 'Show a relay session',
-  caller: 'user',
-  limit: 'relay_history',
   params: z.object({ id }),
   answers: {
     200: z.object({
@@ -112,12 +104,8 @@ export const show = route({
   },
 })
 
-export const bitrates = route({
-  method: 'GET',
-  path: '/relay/bitrates',
+export const bitrates = route.user({
   summary: 'Show the bitrate of the last ten minutes of each live session',
-  caller: 'user',
-  limit: 'relay_history',
   answers: { 200: z.object({ sessions: z.array(z.object({ session_id: id, recent_bitrate: RecentBitrate })) }) },
   refuses: [],
   handle: async ({ caller }, { sql }) => {

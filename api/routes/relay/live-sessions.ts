@@ -29,15 +29,8 @@ const workflowMillisMax = 2000
 
 const OneSession = z.object({ session: SessionView })
 
-export const start = route({
-  method: 'POST',
-  path: '/relay/start',
+export const start = route.user({
   summary: 'Start a relay',
-  caller: 'user',
-  limit: 'relay_start',
-  // The transaction checks the sign-in and counts the request, because a replay of the same key does not count.
-  isSignInCheckedByHandler: true,
-  isCountedByHandler: true,
   requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
   query: View,
   body: z.object({
@@ -191,12 +184,8 @@ function capacityMessage(outcome: 'region_full' | 'region_drained', region: Requ
   return region === 'auto' ? 'All regions are full. Try again later.' : undefined
 }
 
-export const active = route({
-  method: 'GET',
-  path: '/relay/active',
+export const active = route.user({
   summary: 'List live relays',
-  caller: 'user',
-  limit: 'relay_active',
   reads: 'live_relays',
   query: View.extend({ connection_id: ConnectionId.optional() }),
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
@@ -216,12 +205,8 @@ export const active = route({
   },
 })
 
-export const stop = route({
-  method: 'POST',
-  path: '/relay/stop',
+export const stop = route.user({
   summary: 'Stop a relay',
-  caller: 'user',
-  limit: 'relay_stop',
   query: View,
   body: z
     .object({

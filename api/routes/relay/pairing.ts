@@ -6,13 +6,8 @@ import { Refusal } from '../../http/refusals.ts'
 import { ok, route } from '../../http/route.ts'
 import { connectionKit } from '../../views/relay-session.ts'
 
-export const pair = route({
-  method: 'GET',
-  path: '/relay/pair',
+export const pair = route.none({
   summary: 'Get the addresses to publish to',
-  caller: 'none',
-  // Counted before the look-up, so that guesses of tokens count too.
-  limit: 'pair',
   requestHeaders: { 'X-Pair-Token': 'The `pair_token` of a live relay session.' },
   answers: { 200: z.object({ srtla_url: z.string(), srt_url: z.string() }) },
   refuses: ['not_found', 'temporarily_unavailable'],

@@ -1,12 +1,8 @@
 /** Live events of relay sessions over WebSocket. */
 import { route } from '../../http/route.ts'
 
-export const watch = route({
-  method: 'GET',
-  path: '/relay/ws',
+export const watch = route.relayWatcher({
   summary: 'Watch relay sessions over a WebSocket',
-  caller: 'relay_watcher',
-  limit: 'relay_ws',
   requestHeaders: {
     'Sec-WebSocket-Protocol': '`svc.relay.v1`, and the `relay_ws_token` unless an access token is sent.',
   },

@@ -68,7 +68,7 @@ interface Replied extends Record<string, unknown> {
 
 /** What a route answers, or the code that it refuses with. */
 async function ask(
-  route: Route,
+  route: Pick<Route, 'handle'>,
   { caller, params = {}, body = {} }: { caller?: User | undefined; params?: object; body?: object },
 ) {
   try {

@@ -1,0 +1,42 @@
+/** The words of `api/routes.ts`. */
+import type { RateLimitName } from '../../platform/config/values.ts'
+import type { CallerKind, Declaration, Route } from './route.ts'
+
+interface Caller<Kind extends CallerKind> {
+  readonly caller: Kind
+  readonly isSignInCheckedByHandler?: true
+}
+
+export const none: Caller<'none'> = { caller: 'none' }
+export const user: Caller<'user'> = { caller: 'user' }
+export const maybeUser: Caller<'maybe_user'> = { caller: 'maybe_user' }
+export const operator: Caller<'operator'> = { caller: 'operator' }
+export const relay: Caller<'relay'> = { caller: 'relay' }
+export const relayWatcher: Caller<'relay_watcher'> = { caller: 'relay_watcher' }
+/**
+ * A user whose access token is valid. The handler's transaction checks that the user is still signed in, so that no statement before
+ * it needs to. Other refusals are checked too: who is signed out gets `unauthorized` instead.
+ */
+export const userCheckedByHandler: Caller<'user'> = { caller: 'user', isSignInCheckedByHandler: true }
+
+type Limit = Pick<Route, 'limit' | 'isCountedByHandler'>
+
+export const uncounted: Limit = {}
+/** The handler counts the request itself, because not every request counts. */
+export const countedByHandler = (limit: RateLimitName): Limit => ({ limit, isCountedByHandler: true })
+
+/** The names of the parameters of a path: `'id'` for `/relay/sessions/{id}`. */
+type ParamNames<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | ParamNames<Rest> : never
+
+const withMethod =
+  (method: Route['method']) =>
+  <const Path extends string, Kind extends CallerKind>(
+    path: Path,
+    caller: Caller<Kind>,
+    limit: RateLimitName | Limit,
+    declaration: Declaration<NoInfer<Kind>, ParamNames<Path>>,
+  ): Route => ({ method, path, ...caller, ...(typeof limit === 'string' ? { limit } : limit), ...declaration })
+
+export const get = withMethod('GET')
+export const post = withMethod('POST')
+export const del = withMethod('DELETE')

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { noContent, route } from '../../../api/http/route.ts'
+import { countedByHandler, get, operator, uncounted, user, userCheckedByHandler } from '../../../api/http/surface.ts'
+
+const parts = { summary: 'Show a thing', answers: { 204: null }, refuses: [], handle: noContent }
+const things = route.user(parts)
+const thing = route.user({ ...parts, params: z.object({ id: z.string() }) })
+
+test('a line adds to a declaration what it says of method, path, caller and limit', () => {
+  expect(get('/things', user, 'usage', things)).toEqual({
+    ...parts,
+    method: 'GET',
+    path: '/things',
+    caller: 'user',
+    limit: 'usage',
+  })
+  expect(get('/things/{id}', userCheckedByHandler, countedByHandler('usage'), thing)).toMatchObject({
+    caller: 'user',
+    isSignInCheckedByHandler: true,
+    limit: 'usage',
+    isCountedByHandler: true,
+  })
+  expect(get('/things', user, uncounted, things)).not.toHaveProperty('limit')
+})
+
+test('the compiler refuses a line with another caller, path parameter or limit than its declaration or the configuration has', () => {
+  // @ts-expect-error The handler expects a user.
+  get('/things', operator, uncounted, things)
+  // @ts-expect-error The declaration has no schema for the parameter.
+  get('/things/{id}', user, uncounted, things)
+  // @ts-expect-error The path lacks the parameter.
+  get('/things', user, uncounted, thing)
+  // @ts-expect-error The parameter has another name.
+  get('/things/{name}', user, uncounted, thing)
+  // @ts-expect-error No such limit is configured.
+  get('/things', user, 'things', things)
+})
