@@ -3418,10 +3418,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -3890,10 +3887,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -3934,10 +3928,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -3965,10 +3956,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -4024,10 +4012,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The provider of the linked account.
-                 * @example twitch
-                 */
+                /** @description The provider of the linked account. */
                 provider: "twitch" | "google" | "discord";
             };
             cookie?: never;
@@ -4086,10 +4071,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The provider of the linked account.
-                 * @example twitch
-                 */
+                /** @description The provider of the linked account. */
                 provider: "twitch" | "google" | "discord";
             };
             cookie?: never;
@@ -4155,10 +4137,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The provider of the linked account.
-                 * @example twitch
-                 */
+                /** @description The provider of the linked account. */
                 provider: "twitch" | "google" | "discord";
             };
             cookie?: never;
@@ -4185,10 +4164,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the merge request.
-                 * @example 37693cfc-7480-4e6a-a1b2-9d8c7b6a5f4e
-                 */
+                /** @description The id of the merge request. */
                 merge_request_id: string;
             };
             cookie?: never;
@@ -4967,10 +4943,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -5473,10 +5446,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the subscription at the billing provider.
-                 * @example sub_1042
-                 */
+                /** @description The id of the subscription at the billing provider. */
                 subscription_id: string;
             };
             cookie?: never;
@@ -5569,15 +5539,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the subscription at the billing provider.
-                 * @example sub_1042
-                 */
+                /** @description The id of the subscription at the billing provider. */
                 subscription_id: string;
-                /**
-                 * @description What happens to the subscription.
-                 * @example pay
-                 */
+                /** @description What happens to the subscription. */
                 outcome: "pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end";
             };
             cookie?: never;
@@ -5760,10 +5724,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -5840,10 +5801,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -5890,10 +5848,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -5935,10 +5890,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6005,10 +5957,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6048,10 +5997,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6186,10 +6132,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6296,10 +6239,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6340,10 +6280,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6426,10 +6363,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6488,10 +6422,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6533,10 +6464,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6575,10 +6503,7 @@ export interface operations {
     listUnusedBilling: {
         parameters: {
             query: {
-                /**
-                 * @description What the accounts are billed for.
-                 * @example without_plan
-                 */
+                /** @description What the accounts are billed for. */
                 billed: "without_plan" | "twice";
                 /** @description The `next_cursor` of the previous page. */
                 cursor?: string;
@@ -6622,10 +6547,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6657,10 +6579,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The id of the resource.
-                 * @example 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90
-                 */
+                /** @description The id of the resource. */
                 id: string;
             };
             cookie?: never;
@@ -6897,10 +6816,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The name of a region.
-                 * @example eu-central
-                 */
+                /** @description The name of a region. */
                 region: string;
             };
             cookie?: never;
@@ -6941,10 +6857,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /**
-                 * @description The name of a region.
-                 * @example eu-central
-                 */
+                /** @description The name of a region. */
                 region: string;
             };
             cookie?: never;

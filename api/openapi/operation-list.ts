@@ -1,5 +1,6 @@
 /** The operations of an OpenAPI document as plain HTML. */
 import type { OpenapiDocument } from './document.ts'
+import type { Examples } from './operation-text.ts'
 import type { Operation } from './operations.ts'
 
 export const escapeHtml = (text: string): string =>
@@ -39,19 +40,20 @@ function renderParameters({ parameters }: Operation): string {
 }
 
 interface Content {
-  readonly content?: Readonly<Record<string, { readonly examples?: Readonly<Record<string, { value: unknown }>> }>>
+  readonly content?: Readonly<Record<string, { readonly schema: object; readonly examples?: Examples }>>
 }
 
-/** The first example of a body. */
-function renderExample({ content = {} }: Content): string {
-  const [examples = {}] = Object.values(content).map((media) => media.examples ?? {})
-  const [first] = Object.values(examples)
-  if (!first) return ''
-  return `<pre>${escapeHtml(typeof first.value === 'string' ? first.value : JSON.stringify(first.value, null, 2))}</pre>\n`
+/** The first example of a body, or the schema of one without examples. */
+function renderContent({ content = {} }: Content): string {
+  const [media] = Object.values(content)
+  if (!media) return ''
+  const [first] = Object.values(media.examples ?? {})
+  const shown = first ? first.value : media.schema
+  return `<pre>${escapeHtml(typeof shown === 'string' ? shown : JSON.stringify(shown, null, 2))}</pre>\n`
 }
 
 const renderRequest = ({ requestBody }: Operation): string =>
-  requestBody ? `<p>Request body:</p>\n${renderExample(requestBody)}` : ''
+  requestBody ? `<p>Request body:</p>\n${renderContent(requestBody)}` : ''
 
 /** The error codes of a shared reply are the last part of its reference. */
 const renderReplies = ({ responses }: Operation): string =>
@@ -59,6 +61,6 @@ const renderReplies = ({ responses }: Operation): string =>
     .map(([status, reply]) =>
       '$ref' in reply
         ? `<li>${status}: <code>${escapeHtml((reply.$ref.split('/').at(-1) ?? '').replaceAll('.', ', '))}</code></li>`
-        : `<li>${status}: ${escapeHtml(reply.description)}\n${renderExample(reply as Content)}</li>`,
+        : `<li>${status}: ${escapeHtml(reply.description)}\n${renderContent(reply as Content)}</li>`,
     )
     .join('')

@@ -12,9 +12,9 @@ export interface OperationText {
   readonly id: string
   /** Markdown: what it does, when it refuses, whether repeating is safe. */
   readonly description: string
-  /** Values of the request's body, by name. Without them one is made from the schema. */
+  /** Values of the request's body, by name. Clients of the reference send the first one. */
   readonly requests?: Examples
-  /** Bodies of replies by status and name. Without them one is made from the schema. */
+  /** Bodies of replies, by status and name. */
   readonly replies?: Readonly<Record<number, Examples>>
   /** Headers that replies have beside those of every operation, by status. */
   readonly replyHeaders?: Readonly<Record<number, readonly 'Idempotent-Replayed'[]>>

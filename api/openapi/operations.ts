@@ -1,9 +1,8 @@
 /** One operation of the OpenAPI document, from the declaration of its route and the text of the reference. */
 import { type RateLimitName, rateLimitDefaults } from '../../platform/config/values.ts'
 import type { Route } from '../http/route.ts'
-import type { Examples, OperationText } from './operation-text.ts'
-import { describeErrors, describeSuccesses, listErrorCodes } from './replies.ts'
-import { sampleOfRequest } from './samples.ts'
+import type { OperationText } from './operation-text.ts'
+import { describeErrors, describeJson, describeSuccesses, listErrorCodes } from './replies.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 import { securityByCaller } from './security.ts'
 import { tagOf } from './tags.ts'
@@ -61,21 +60,15 @@ function describeLimit({ limit, caller }: Route): string | undefined {
 function describeBody(route: Route, text: OperationText | undefined, converter: SchemaConverter): object | undefined {
   if (route.bytesMax !== undefined) {
     const schema = { type: 'object', description: `The raw body, at most ${route.bytesMax / 1024} KiB.` }
-    const examples = text?.requests
-    return { required: true, content: { 'application/json': { schema, ...(examples ? { examples } : {}) } } }
+    return { required: true, content: describeJson(schema, text?.requests) }
   }
   if (!route.body) return undefined
-  const schema = converter.convert(route.body, 'input')
   return {
     // Operator routes require a JSON content type, so clients always send a body.
     required: route.caller === 'operator' || !route.body.safeParse({}).success,
-    content: { 'application/json': { schema, examples: text?.requests ?? sampleRequests(schema, converter) } },
+    content: describeJson(converter.convert(route.body, 'input'), text?.requests),
   }
 }
-
-const sampleRequests = (schema: JsonSchema, { components }: SchemaConverter): Examples => ({
-  example: { summary: 'Example', value: sampleOfRequest(schema, components) },
-})
 
 /** Descriptions of parameters whose schemas have none. */
 const parameterTexts: Readonly<Record<string, string>> = {
@@ -108,8 +101,6 @@ function describeParameters(location: 'path' | 'query', schema: Route['params'],
     required: required.includes(name),
     description: property.description ?? parameterTexts[name] ?? `The ${name.replaceAll('_', ' ')}.`,
     schema: property,
-    // Optional parameters have no example: clients of the reference would send it.
-    ...(required.includes(name) ? { example: sampleOfRequest(property, converter.components, name) } : {}),
   }))
 }
 

@@ -2,7 +2,6 @@
 import { type RefusalCode, refusals } from '../http/refusals.ts'
 import type { Route } from '../http/route.ts'
 import type { Example, Examples, OperationText } from './operation-text.ts'
-import { completeReply, sampleOfReply } from './samples.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
 const referToHeaders = (...names: (keyof typeof headers)[]) =>
@@ -51,9 +50,6 @@ const successTexts: Readonly<Record<string, string>> = {
 export function describeSuccesses(route: Route, text: OperationText | undefined, converter: SchemaConverter) {
   return Object.fromEntries(
     Object.entries(route.answers).map(([status, answer]) => {
-      const schema = answer && converter.convert(answer)
-      const given = text?.replies?.[Number(status)]
-      const examples = schema && (given ? completeReplies(given, schema, converter) : sampleReplies(schema, converter))
       return [
         status,
         {
@@ -63,24 +59,16 @@ export function describeSuccesses(route: Route, text: OperationText | undefined,
             ...(route.limit ? (['RateLimit', 'RateLimit-Policy'] as const) : []),
             ...(text?.replyHeaders?.[Number(status)] ?? []),
           ),
-          ...(schema ? { content: { 'application/json': { schema, examples } } } : {}),
+          ...(answer ? { content: describeJson(converter.convert(answer), text?.replies?.[Number(status)]) } : {}),
         },
       ]
     }),
   )
 }
 
-const completeReplies = (examples: Examples, schema: JsonSchema, { components }: SchemaConverter): Examples =>
-  Object.fromEntries(
-    Object.entries(examples).map(([name, { summary, value }]) => [
-      name,
-      { summary, value: completeReply(value, schema, components) },
-    ]),
-  )
-
-/** The one example of a schema for which none is given. */
-export const sampleReplies = (schema: JsonSchema, { components }: SchemaConverter): Examples => ({
-  example: { summary: 'Example', value: sampleOfReply(schema, components) },
+/** The content of a request or a reply. */
+export const describeJson = (schema: JsonSchema, examples: Examples | undefined) => ({
+  'application/json': { schema, ...(examples ? { examples } : {}) },
 })
 
 /** The error codes that a route replies with: its own, and those of every route of its kind. */

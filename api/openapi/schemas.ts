@@ -3,18 +3,14 @@ import { z } from 'zod'
 import { registerComponents } from './components.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
-export type SchemaComponents = Readonly<Record<string, JsonSchema>>
 
 export interface SchemaConverter {
   convert(schema: z.ZodType, io?: 'input' | 'output'): JsonSchema
   /** The components that the converted schemas refer to, by their names. */
-  readonly components: SchemaComponents
+  readonly components: Readonly<Record<string, JsonSchema>>
 }
 
 const componentPath = '#/components/schemas/'
-
-/** The name of the component that a reference points to. */
-export const componentNameOf = (reference: string): string => reference.slice(componentPath.length)
 
 export function createSchemaConverter(): SchemaConverter {
   registerComponents()

@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import type { OperationText } from './operation-text.ts'
 import type { Operation } from './operations.ts'
-import { sampleReplies } from './replies.ts'
 import type { SchemaConverter } from './schemas.ts'
 
 const Check = z.enum(['ok', 'failing'])
@@ -96,7 +95,7 @@ const describe = (
   responses: Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {
       const schema = typeof answer === 'string' ? { type: 'string' } : converter.convert(answer)
-      const content = { schema, examples: replies?.[Number(status)] ?? sampleReplies(schema, converter) }
+      const content = { schema, examples: replies?.[Number(status)] }
       const type = typeof answer === 'string' ? answer : 'application/json'
       return [status, { description: status === '200' ? 'Success' : 'Not available', content: { [type]: content } }]
     }),

@@ -6,16 +6,20 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 
 export interface Schema {
   readonly type?: string
+  readonly format?: string
   readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
   readonly anyOf?: readonly Schema[]
+  readonly const?: string
+  readonly enum?: readonly string[]
+  readonly minimum?: number
 }
 
 interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
   readonly required?: boolean
-  readonly example?: string
-  readonly schema?: Schema & { readonly enum?: readonly string[]; readonly format?: string }
+  readonly schema: Schema
 }
 
 interface OperationObject {
@@ -40,8 +44,31 @@ export interface Operation {
   readonly isPublic: boolean
   readonly parameters: readonly Parameter[]
   readonly bodySchema: Schema | undefined
-  /** A body that the document gives as an example. */
+  /** A body that the operation accepts. */
   readonly body: Json | undefined
+}
+
+/** Texts that operations accept, by format or by the name of the field. */
+const sampleTexts: Readonly<Record<string, string>> = {
+  uuid: '5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90',
+  'date-time': '2026-12-31T23:59:59.000Z',
+  email: 'streamer@example.com',
+  password: 'correct horse battery staple',
+  new_password: 'another long passphrase',
+  url: 'https://example.com/hooks/relay',
+  subscription_id: 'sub_1042',
+}
+
+/** A value that a schema accepts, so that a hostile one in another field gets past the validation. */
+function sampleOf(schema: Schema, name = ''): Json {
+  const { type, anyOf, properties, items, minimum } = schema
+  if (anyOf?.[0]) return sampleOf(anyOf[0], name)
+  if (type === 'object')
+    return Object.fromEntries(Object.entries(properties ?? {}).map(([key, one]) => [key, sampleOf(one, key)]))
+  if (type === 'array') return items ? [sampleOf(items, name)] : []
+  if (type === 'boolean') return true
+  if (type === 'integer' || type === 'number') return minimum ?? 1
+  return schema.const ?? schema.enum?.[0] ?? sampleTexts[schema.format ?? name] ?? 'sample'
 }
 
 const { paths } = JSON.parse(readFileSync(new URL('../../docs/openapi.json', import.meta.url), 'utf8')) as {
@@ -58,7 +85,7 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
       isPublic: security.length === 0 || security.some((one) => Object.keys(one).length === 0),
       parameters,
       bodySchema: content?.schema,
-      body: content && (Object.values(content.examples ?? {})[0]?.value ?? {}),
+      body: content && (Object.values(content.examples ?? {})[0]?.value ?? sampleOf(content.schema)),
     }
   }),
 )
@@ -66,19 +93,18 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
 /** `GET /api/v1/relay/active`, for the names of failures. */
 export const nameOf = ({ method, template }: Operation): string => `${method} ${template}`
 
-const sampleOf = ({ example, schema, name }: Parameter): string => example ?? schema?.enum?.[0] ?? name
-
-/** The path with these values, or else the examples of the document, and with its required query parameters. */
+/** The path with these values, or else with ones that the operation accepts, and with its required query parameters. */
 export function pathOf({ template, parameters }: Operation, values: Readonly<Record<string, string>> = {}): string {
   const of = (place: Parameter['in']) => parameters.filter((one) => one.in === place)
   const path = of('path').reduce(
-    (text, one) => text.replace(`{${one.name}}`, values[one.name] ?? encodeURIComponent(sampleOf(one))),
+    (text, one) =>
+      text.replace(`{${one.name}}`, values[one.name] ?? encodeURIComponent(String(sampleOf(one.schema, one.name)))),
     template,
   )
   const query = new URLSearchParams(
     of('query')
       .filter(({ name, required }) => required || name in values)
-      .map((one) => [one.name, values[one.name] ?? sampleOf(one)]),
+      .map((one) => [one.name, values[one.name] ?? String(sampleOf(one.schema, one.name))]),
   ).toString()
   return query === '' ? path : `${path}?${query}`
 }

@@ -4,14 +4,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { sampleValues } from '../../api/openapi/sample-values.ts'
-import { type Client, signUp, type TokenSet } from '../support/api.ts'
+import { activeSession } from '../../api/openapi/example-objects.ts'
+import { signUp } from '../support/api.ts'
 import { billingEvent, fetchEvents, sandboxSender } from '../support/billing.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 import { eventually, operator, operatorPassword, startService, type TestService } from '../support/relays.ts'
 
 const config = fileURLToPath(new URL('http-contract.toml', import.meta.url))
-const region = String(sampleValues.region)
+const { region } = activeSession
 /** For each operation. `npm run soak -- contract` generates more. */
 const examples = process.env.HTTP_CONTRACT_EXAMPLES ?? '10'
 
@@ -43,16 +43,19 @@ function allowWrongPasswords({ api }: TestService): void {
 }
 
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> }
-type Operation = { readonly parameters?: { readonly name: string; example?: unknown }[] }
+interface Operation {
+  readonly parameters?: { readonly name: string; example?: unknown }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { examples?: unknown }>> }
+}
 
 /**
- * Creates an account, a relay session, a billing event and a plugin login, and puts their values in the place of the examples of
- * the document, so that the requests reach more than the replies for unknown ids.
+ * Creates an account, a relay session, a billing event and a plugin login, and makes their values the examples of the document, so
+ * that the requests reach more than the replies for unknown ids.
  * @returns the path of the document.
  */
 async function describeExisting({ api, dataDir }: TestService, caller: { userId: string; bearer: string }) {
-  const owner = await signUpExample(api)
-  for (const userId of [caller.userId, owner])
+  const owner = await signUp(api)
+  for (const userId of [caller.userId, owner.userId])
     await api.post(`/admin/users/${userId}/grant`, { plan_tier: 'paid', addons: 3 }, { headers: operator })
   const key = { 'Idempotency-Key': crypto.randomUUID() }
   const started = await api.post('/relay/start', {}, { bearer: caller.bearer, headers: key })
@@ -62,21 +65,25 @@ async function describeExisting({ api, dataDir }: TestService, caller: { userId:
     (active) => active.session?.state === 'active',
   )
   if (!session) throw new Error('the relay is not active')
-  await sandboxSender(api).send(billingEvent('payment.refunded', { user_id: owner, amount: 'partial' }))
+  await sandboxSender(api).send(billingEvent('payment.refunded', { user_id: owner.userId, amount: 'partial' }))
   const [event] = (await fetchEvents(api)).events
   const attempt = await pluginLogins(api).startPlugin()
   const text = await (await fetch(`${api.url}/openapi.json`)).text()
   const replaced = [
-    [sampleValues.session_id, session.session_id],
-    [sampleValues.instance_id, session.instance_id],
-    [sampleValues.pair_token, session.pair_token],
-    [sampleValues.login_attempt_id, attempt.login_attempt_id],
-    [sampleValues.poll_token, attempt.poll_token],
-    [sampleValues.user_id, owner],
+    [activeSession.session_id, session.session_id],
+    [activeSession.instance_id, session.instance_id],
+    [activeSession.pair_token, session.pair_token],
   ].reduce((result, [example, value]) => result.replaceAll(`"${example}"`, `"${value}"`), text)
   const document = JSON.parse(replaced) as Document
+  const { login_attempt_id, poll_token } = attempt
+  const bodiesByPath = {
+    '/api/v1/auth/login': { email: owner.email, password: owner.password },
+    '/api/v1/auth/plugin/login/poll': { login_attempt_id, poll_token },
+    '/api/v1/admin/users/{id}/erase': { email: owner.email, reason: 'Requested by the owner of the account' },
+  }
+  for (const [path, value] of Object.entries(bodiesByPath)) setBodyExample(document, path, value)
   const idsByPath = {
-    '/api/v1/admin/users/': owner,
+    '/api/v1/admin/users/': owner.userId,
     '/api/v1/admin/sessions/': session.session_id,
     '/api/v1/relay/sessions/': session.session_id,
     '/api/v1/admin/billing/events/': event?.id,
@@ -104,12 +111,10 @@ function setIdExamples({ paths }: Document, prefix: string, id: string | undefin
     for (const parameter of parameters) if (parameter.name === 'id') parameter.example = id
 }
 
-/** Creates the account whose address and password are the examples of the document. */
-async function signUpExample(api: Client): Promise<string> {
-  const { email, password } = sampleValues
-  const { body } = await api.post<TokenSet>('/auth/signup', { email, password })
-  const session = await api.get<{ user: { id: string } }>('/auth/session', { bearer: body.cp_access_jwt })
-  return session.body.user.id
+function setBodyExample({ paths }: Document, path: string, value: object): void {
+  const content = paths[path]?.post?.requestBody?.content['application/json']
+  if (!content) throw new Error(`POST ${path} has no body`)
+  content.examples = { existing: { value } }
 }
 
 interface Run {

@@ -150,6 +150,14 @@ export const accountTexts: OperationTexts = {
       plan: { summary: 'Buy the plan', value: { plan: 'paid' } },
       addons: { summary: 'Have two add-ons', value: { addons: 2 } },
     },
+    replies: {
+      200: {
+        page: {
+          summary: 'A payment page',
+          value: { checkout_url: 'https://relay.example.com/sandbox/checkout?session=cs_1042' },
+        },
+      },
+    },
   },
   'GET /billing/subscription': {
     id: 'getPlan',
@@ -209,6 +217,7 @@ export const accountTexts: OperationTexts = {
         },
       },
     },
+    replies: { 200: { stored: { summary: 'The event is stored', value: { received: true } } } },
   },
   'GET /billing/sandbox/subscriptions': {
     id: 'listSandboxSubscriptions',

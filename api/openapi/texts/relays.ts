@@ -85,8 +85,8 @@ export const relayTexts: OperationTexts = {
           value: {
             status: 'available',
             regions: [
-              { region: 'eu-central', status: 'available' },
-              { region: 'us-east', status: 'limited' },
+              { region: 'eu-central', display_name: 'Frankfurt', status: 'available' },
+              { region: 'us-east', display_name: 'Virginia', status: 'limited' },
             ],
             as_of: '2026-08-01T18:30:00.000Z',
           },

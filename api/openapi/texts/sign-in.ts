@@ -8,11 +8,19 @@ const tokenSet = {
   expires_in: 720,
 }
 
+const credentials = {
+  owner: {
+    summary: 'An address and a password',
+    value: { email: 'streamer@example.com', password: 'correct horse battery staple' },
+  },
+}
+
 export const signInTexts: OperationTexts = {
   'POST /auth/signup': {
     id: 'signUp',
     description:
       'Creates the account and signs in. If the service requires verified addresses, the reply is always 202 without a token set, so that it does not reveal whether the address has an account; the mailed link then leads on.\n\nA password has at least 10 characters and at most 72 bytes of UTF-8, and is not a common one. Repeating the request is refused with `email_taken`.',
+    requests: credentials,
     replies: {
       201: { signed_in: { summary: 'Signed in', value: tokenSet } },
       202: { check_mail: { summary: 'A mail follows', value: {} } },
@@ -22,6 +30,7 @@ export const signInTexts: OperationTexts = {
     id: 'signIn',
     description:
       'Opens an auth session. Unknown addresses and wrong passwords get the same reply in the same time. Besides the limit below, wrong passwords are limited for each account.',
+    requests: credentials,
     replies: { 200: { signed_in: { summary: 'Signed in', value: tokenSet } } },
   },
   'POST /auth/password/forgot': {
@@ -56,6 +65,7 @@ export const signInTexts: OperationTexts = {
     id: 'refreshTokens',
     description:
       'Replaces the refresh token, which lasts 30 days, and returns a new access token.\n\nA lost reply can be repeated: for 15 seconds the replaced token still works while its successor is unused. Any other use of a replaced token ends the auth session, because the token may have been stolen.',
+    requests: { refresh: { summary: 'The last refresh token', value: { refresh_token: tokenSet.refresh_token } } },
     replies: { 200: { refreshed: { summary: 'A new token set', value: tokenSet } } },
   },
   'POST /auth/logout': {
@@ -66,6 +76,7 @@ export const signInTexts: OperationTexts = {
     id: 'startPluginLogin',
     description:
       'Starts a login attempt of 5 minutes. Open `authorize_url` in the browser of the user, show `user_code`, and poll with `poll_token`. The page in the browser shows the same code, so that the user recognises the attempt. Only the approval in the browser signs the plugin in.',
+    requests: { plugin: { summary: 'A plugin', value: { client_name: 'OBS plugin' } } },
     replies: {
       201: {
         started: {
@@ -86,6 +97,15 @@ export const signInTexts: OperationTexts = {
     id: 'pollPluginLogin',
     description:
       'Returns `pending` until the user has decided, then the token set exactly once. Poll every `interval` seconds: faster than once a second is refused with 429, and the attempt goes on.\n\nThe attempt ends after 300 seconds (410 `attempt_expired`), also if it was approved. A denied attempt is 403 `attempt_denied`; a wrong token is 404 `not_found`, like an unknown attempt.',
+    requests: {
+      attempt: {
+        summary: 'The attempt that was started',
+        value: {
+          login_attempt_id: 'c51ce410-c124-4a0e-bd5b-1f2e3d4c5b6a',
+          poll_token: 'poll_example_9fTz3bNc',
+        },
+      },
+    },
     replies: {
       200: {
         pending: { summary: 'The user has not decided yet', value: { status: 'pending', interval: 2 } },

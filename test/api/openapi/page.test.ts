@@ -49,6 +49,15 @@ describe('GET /docs', () => {
     const listed = [...list.matchAll(/data-operation="(\w+)"/g)].map(([, id]) => id)
     expect(listed.toSorted()).toEqual(operations.map(({ operationId }) => operationId).toSorted())
   })
+
+  test.each([
+    ['the first example of a request', 'startRelay', '{}'],
+    ['the schema of a request without examples', 'changePassword', '&quot;required&quot;'],
+  ])('shows %s without scripts', (_, id, text) => {
+    const [, body = ''] =
+      new RegExp(`data-operation="${id}".*?Request body:</p>\\n<pre>(.*?)</pre>`, 's').exec(html) ?? []
+    expect(body).toContain(text)
+  })
 })
 
 describe('the files of the API reference', () => {
