@@ -2,13 +2,8 @@
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Database } from '../../db/connection.ts'
-import {
-  moveToNextZone,
-  type Placement,
-  type ReservedInstance,
-  recordLaunch,
-  type StoredInstance,
-} from '../../db/fleet/instances.ts'
+import { type Placement, type ReservedInstance, recordLaunch, type StoredInstance } from '../../db/fleet/instances.ts'
+import { moveToNextZone } from '../../db/transactions/move-to-next-zone.ts'
 import { warmReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { imageKey } from '../../platform/config/regions.ts'

@@ -1,17 +1,12 @@
 /** The activities of a relay session workflow: write transitions, create the instance, destroy the instances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connection.ts'
-import {
-  bindInstance,
-  listInstancesOfSession,
-  markInstancesGone,
-  type ReserveOutcome,
-  reserveInstance,
-} from '../../db/fleet/instances.ts'
+import { bindInstance, listInstancesOfSession, markInstancesGone } from '../../db/fleet/instances.ts'
 import { getStoredStreamToken } from '../../db/identity/users.ts'
 import { hasReported } from '../../db/relay/health.ts'
 import { findRelaySession } from '../../db/relay/sessions.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { type ReserveOutcome, reserveInstance } from '../../db/transactions/reserve-instance.ts'
 import {
   type StoredSessionState,
   type TransitionsOutcome,

@@ -2,10 +2,7 @@
  * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a repeated call
  * creates the same instance, and none is unknown when a reply gets lost.
  */
-import type { RelayCommand, RelayState } from '../../domain/relay/session.ts'
-import { type Database, first, type Sql } from '../connection.ts'
-import { hasReported } from '../relay/health.ts'
-import type { AcceptedCommand } from '../transactions/write-transitions.ts'
+import { first, type Sql } from '../connection.ts'
 
 /** What a new instance of a region is. */
 export interface Placement {
@@ -24,79 +21,8 @@ export interface ReservedInstance {
   readonly zone: number
 }
 
-export type ReserveOutcome =
-  /** The provider is to be asked for this instance. */
-  | { readonly type: 'reserved'; readonly instance: ReservedInstance }
-  /** The session has an instance: it was bound before, or is a warm one that it gets now. */
-  | { readonly type: 'bound'; readonly instanceId: string; readonly hasReported: boolean }
-  /** The region has as many instances as it may have. One of them may be a warm one that is starting. */
-  | { readonly type: 'no_room' }
-  /** The session has a command to end. */
-  | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
-  /** The session is stopped, or was deleted with its account. */
-  | { readonly type: 'not_wanted' }
-
-interface SessionToPlace {
-  state: RelayState
-  command: RelayCommand
-  commandSeq: number
-  commandInitiator: AcceptedCommand['initiator']
-  instanceId: string | null
-}
-
-export interface ReserveRequest {
-  readonly sessionId: string
-  /** The instance that the session had and lost; null at first. It is retired unless it has reported after all. */
-  readonly replaces: string | null
-  /** The id of the instance that is reserved when the session has none. */
-  readonly newInstanceId: string
-  readonly placement: Placement
-}
-
-/** Finds or reserves the instance of a session. Safe to repeat. */
-export const reserveInstance = (
-  sql: Database,
-  { sessionId, replaces, newInstanceId, placement }: ReserveRequest,
-): Promise<ReserveOutcome> =>
-  sql.begin(async (tx): Promise<ReserveOutcome> => {
-    const session = await lockSession(tx, sessionId)
-    if (!session || session.state === 'stopped') return { type: 'not_wanted' }
-    const { state, command, commandSeq: seq, commandInitiator: initiator, instanceId } = session
-    if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
-    if (instanceId !== null) {
-      // Read after the lock, so that a report that came during the wait for it counts.
-      const isReporting = await hasReported(tx, sessionId)
-      const isLost = instanceId === replaces && state === 'provisioning' && !isReporting
-      if (!isLost) return { type: 'bound', instanceId, hasReported: isReporting }
-    }
-    if (replaces !== null) await unbind(tx, sessionId, replaces)
-    const reserved = await findReservation(tx, sessionId)
-    if (reserved) return { type: 'reserved', instance: reserved }
-    const [warm] = await claimWarmInstance(tx, sessionId, placement)
-    if (warm) return { type: 'bound', instanceId: warm.instanceId, hasReported: false }
-    if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
-    await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
-    return { type: 'reserved', instance: { instanceId: newInstanceId, zone: 0 } }
-  }) as Promise<ReserveOutcome>
-
-const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> =>
-  first(
-    await tx<SessionToPlace[]>`
-      select state, command, command_seq, command_initiator, instance_id
-      from relay_sessions where id = ${sessionId} for no key update`,
-  )
-
-/** Separates a session from the instance that it lost. */
-async function unbind(tx: Sql, sessionId: string, instanceId: string): Promise<void> {
-  await tx`
-    update relay_sessions set instance_id = null, relay_host = null, srtla_port = null, publish_port = null,
-      play_port = null, stats_port = null, instance_bound_at = null, instance_missing_since = null
-    where id = ${sessionId} and instance_id = ${instanceId}`
-  await retireInstances(tx, [instanceId])
-}
-
 /** The instance that an earlier attempt reserved. Its creation may have succeeded although its reply was lost. */
-const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInstance | undefined> =>
+export const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInstance | undefined> =>
   first(
     await tx<ReservedInstance[]>`
       update instances set create_attempted_at = now() where instance_id = (
@@ -161,31 +87,6 @@ export const insertInstance = async (
     insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
     values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, now())`
 }
-
-/**
- * Replaces an instance that was certainly not created by one in the next zone. The session is locked, so that the clean-up after
- * its end finds all of its instances.
- * @returns undefined when it is no longer wanted.
- */
-export const moveToNextZone = (
-  sql: Database,
-  instanceId: string,
-  newInstanceId: string,
-): Promise<ReservedInstance | undefined> =>
-  sql.begin(async (tx): Promise<ReservedInstance | undefined> => {
-    await tx`
-      select from relay_sessions where id = (select session_id from instances where instance_id = ${instanceId}) for share`
-    const moved = first(
-      await tx<ReservedInstance[]>`
-        insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
-        select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances i
-        where instance_id = ${instanceId} and gone_at is null and retired_at is null and (session_id is null or exists (
-          select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'))
-        returning instance_id, zone`,
-    )
-    await tx`update instances set gone_at = now(), retired_at = now() where instance_id = ${instanceId}`
-    return moved
-  }) as Promise<ReservedInstance | undefined>
 
 export interface LaunchedInstance {
   readonly instanceId: string

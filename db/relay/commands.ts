@@ -7,6 +7,13 @@ import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddre
 /** The API delivers a command at once. When that fails, a job delivers it after this many seconds. */
 export const deliverAfterSeconds = 3
 
+/** A command that the session's workflow may not have yet. */
+export interface AcceptedCommand {
+  readonly seq: number
+  readonly command: RelayCommand
+  readonly initiator: Initiator
+}
+
 /**
  * Records a command for a live session.
  * @returns the row with the command's number; undefined when the session is stopped.

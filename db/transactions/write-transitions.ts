@@ -19,6 +19,7 @@ import { type Database, first, type Sql } from '../connection.ts'
 import { notifyOfTransitions } from '../notifications/relay-notices.ts'
 import { hasEnabledNotifications, type Notify } from '../notifications/settings.ts'
 import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
+import type { AcceptedCommand } from '../relay/commands.ts'
 
 export interface TransitionsRequest {
   readonly sessionId: string
@@ -71,12 +72,6 @@ export type TransitionsOutcome =
   | { readonly type: 'not_reported' }
   /** Nothing is written: the operator's request was withdrawn, because it had been answered with an error. */
   | { readonly type: 'withdrawn' }
-
-export interface AcceptedCommand {
-  readonly seq: number
-  readonly command: RelayCommand
-  readonly initiator: Initiator
-}
 
 interface LockedSession {
   id: string
