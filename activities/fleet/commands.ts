@@ -1,7 +1,7 @@
 /** The commands of `npm run fleet`. */
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { beginEpoch } from '../../db/epochs.ts'
-import { type RegionAction, recordRegionChange } from '../../db/fleet/region-changes.ts'
+import { type RegionAction, recordRegionChange } from '../../db/transactions/change-region.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import type { Environment } from '../../platform/config/environment.ts'
 import { type FleetCommand, parseFleetArguments, UsageError, usageExitCode } from '../../platform/fleet-arguments.ts'

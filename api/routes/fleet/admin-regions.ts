@@ -1,7 +1,7 @@
 /** Regions as operators see them. A drained region takes no new sessions, while its live sessions run on. */
 import { z } from 'zod'
-import { type OperatorAct, type RegionAction, recordRegionChange } from '../../../db/fleet/region-changes.ts'
 import { listRegionRows, type RegionRow } from '../../../db/fleet/regions.ts'
+import { type OperatorAct, type RegionAction, recordRegionChange } from '../../../db/transactions/change-region.ts'
 import type { RegionConfig } from '../../../platform/config/regions.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok, route } from '../../http/route.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordRegionChange } from '../../../db/fleet/region-changes.ts'
+import { recordRegionChange } from '../../../db/transactions/change-region.ts'
 import { startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'
 

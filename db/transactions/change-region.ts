@@ -1,7 +1,7 @@
 /** Drains and resumes of regions by operators. */
 import { recordAuditEntry } from '../audit.ts'
 import type { Database } from '../connection.ts'
-import { drainRegion, listRegionRows, type RegionRow, resumeRegion } from './regions.ts'
+import { drainRegion, listRegionRows, type RegionRow, resumeRegion } from '../fleet/regions.ts'
 
 export type RegionAction = 'drain' | 'resume'
 
