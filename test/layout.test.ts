@@ -147,6 +147,58 @@ test('CONTRIBUTING.md names paths that exist', async () => {
   expect(missing.flat()).toEqual([])
 })
 
+test('patches/README.md explains each hunk of each patch, and no other', async () => {
+  const page = await read('patches/README.md')
+  const patches = (await readdir(posix.join(root, 'patches'))).filter((name) => name.endsWith('.patch'))
+  const texts = await Promise.all(patches.map((name) => read(`patches/${name}`)))
+  const hunks = texts.flatMap((text) =>
+    text.split(/^diff --git /m).flatMap((part) => {
+      // The folder of the types has an index too.
+      const name = part.includes('/types/') ? 'types' : /\/([\w-]+)\.js /.exec(part)?.[1]
+      return [...part.matchAll(/^@@ -(\d+),/gm)].map(([, line]) => `${name}:${line}`)
+    }),
+  )
+  const explained = [...page.matchAll(/`([a-z]+:\d+)`/g)].map(([, hunk]) => hunk)
+  expect([...new Set(explained)].toSorted()).toEqual([...new Set(hunks)].toSorted())
+})
+
+test('links between pages lead to files and headings that exist', async () => {
+  const folders = ['docs', 'deploy', 'patches', 'test/histories']
+  const inFolders = await Promise.all(
+    folders.map(async (folder) =>
+      (await readdir(posix.join(root, folder), { recursive: true })).map((name) => `${folder}/${name}`),
+    ),
+  )
+  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...inFolders.flat()].filter((one) =>
+    one.endsWith('.md'),
+  )
+  const pageTexts = new Map(await Promise.all(pages.map(async (page) => [page, await read(page)] as const)))
+  const anchorsOf = (text: string) =>
+    [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    )
+  const isBroken = async (page: string, link: string) => {
+    const [path = '', anchor] = link.split('#')
+    const target = path === '' ? page : posix.join(posix.dirname(page), path)
+    const text = pageTexts.get(target)
+    if (anchor !== undefined && text !== undefined) return !anchorsOf(text).includes(anchor)
+    const names: string[] = await readdir(posix.join(root, posix.dirname(target))).catch(() => [])
+    return !names.includes(posix.basename(target))
+  }
+  const links = [...pageTexts].flatMap(([page, text]) =>
+    [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => [page, link] as const),
+  )
+  const inside = links.filter(([, link]) => !/^[a-z]+:/.test(link))
+  expect(inside.length).toBeGreaterThan(300)
+  const broken = await Promise.all(
+    inside.map(async ([page, link]) => ((await isBroken(page, link)) ? [[page, link]] : [])),
+  )
+  expect(broken.flat()).toEqual([])
+})
+
 describe('docs/decisions', async () => {
   const names = (await readdir(posix.join(root, 'docs/decisions'))).toSorted()
   const decisions = new Map(
