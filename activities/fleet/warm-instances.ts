@@ -3,11 +3,11 @@ import type { Database } from '../../db/connection.ts'
 import { findInstance, recordAttempt } from '../../db/fleet/instances.ts'
 import {
   markWarmInstanceGone,
-  planWarm,
   retireUnboundInstance,
   type WarmRegion,
   type WarmWork,
 } from '../../db/fleet/warm-instances.ts'
+import { planWarm } from '../../db/transactions/plan-warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import {

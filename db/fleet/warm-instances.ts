@@ -1,10 +1,15 @@
 /** Warm instances: unbound ones that wait for a session, and the ones that are to be created or destroyed. */
 
-import { planWarmInstances, type WarmInstance, type WarmTarget } from '../../domain/fleet/warm-instances.ts'
+import {
+  planWarmInstances,
+  type WarmInstance,
+  type WarmPlan,
+  type WarmTarget,
+} from '../../domain/fleet/warm-instances.ts'
 import { unboundSilentSeconds } from '../../domain/relay/health.ts'
-import { type Database, first, type Sql } from '../connection.ts'
+import { first, type Sql } from '../connection.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
-import { insertInstance, lockPlaces, type Placement, retireInstances } from './instances.ts'
+import type { Placement } from './instances.ts'
 import { keptUntil } from './kept-instances.ts'
 
 export interface WarmRegion {
@@ -24,44 +29,27 @@ export interface WarmWork {
   readonly unbound: number
 }
 
-/**
- * Retires and reserves warm instances of a region, so that as many as configured are ready, and returns the provider calls that
- * are due. Safe to repeat.
- * @param mayCreate false during the pause after a failed creation.
- * @param newInstanceId creates the id of each reserved instance.
- */
-export const planWarm = (
-  sql: Database,
-  region: WarmRegion,
-  mayCreate: boolean,
-  newInstanceId: () => string,
-): Promise<WarmWork> =>
-  sql.begin(async (tx): Promise<WarmWork> => {
-    const { placement } = region
-    // Serialised with reservations for sessions, so that both together stay within the capacity.
-    await lockPlaces(tx, placement.region)
-    const unbound = await selectUnbound(tx, region)
-    const target = await readTarget(tx, region, mayCreate)
-    const { retire, create } = planWarmInstances(unbound, target)
-    await retireInstances(tx, await lockUnbound(tx, retire))
-    for (let count = 0; count < create; count += 1)
-      await insertInstance(tx, { instanceId: newInstanceId(), sessionId: null, zone: 0 }, placement)
-    return readWork(tx, placement.region)
-  }) as Promise<WarmWork>
-
-/** Whether {@link planWarm} would change anything or return provider calls. Locks nothing. */
+/** Whether `planWarm` (db/transactions/plan-warm-instances.ts) would change anything or return provider calls. Locks nothing. */
 export async function isWarmWorkDue(sql: Sql, region: WarmRegion): Promise<boolean> {
-  const unbound = await selectUnbound(sql, region)
-  const { retire, create } = planWarmInstances(unbound, await readTarget(sql, region, true))
+  const { retire, create } = await readWarmPlan(sql, region, true)
   const work = await readWork(sql, region.placement.region)
   return retire.length + create + work.create.length + work.destroy.length > 0
+}
+
+/**
+ * The instances that the region is to retire, and the number that it is to create.
+ * @param mayCreate false during the pause after a failed creation.
+ */
+export async function readWarmPlan(sql: Sql, region: WarmRegion, mayCreate: boolean): Promise<WarmPlan> {
+  const unbound = await selectUnbound(sql, region)
+  return planWarmInstances(unbound, await readTarget(sql, region, mayCreate))
 }
 
 /**
  * Locks those of the instances that have no session. One that a session claims, or that reports, at this moment is left out.
  * The instances that are kept are not locked, since a start would find none that is free.
  */
-const lockUnbound = async (tx: Sql, instanceIds: readonly string[]): Promise<string[]> =>
+export const lockUnbound = async (tx: Sql, instanceIds: readonly string[]): Promise<string[]> =>
   instanceIds.length === 0
     ? []
     : (
@@ -118,7 +106,8 @@ async function readTarget(sql: Sql, region: WarmRegion, mayCreate: boolean): Pro
   }
 }
 
-async function readWork(sql: Sql, region: string): Promise<WarmWork> {
+/** The provider calls that are due. */
+export async function readWork(sql: Sql, region: string): Promise<WarmWork> {
   const rows = await sql<{ instanceId: string; isRetired: boolean; isLaunched: boolean }[]>`
     select i.instance_id, i.retired_at is not null as is_retired, i.launched_at is not null as is_launched
     from instances i

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { beginEpoch } from '../../../db/epochs.ts'
-import { isWarmWorkDue, planWarm, type WarmRegion } from '../../../db/fleet/warm-instances.ts'
+import { isWarmWorkDue, type WarmRegion } from '../../../db/fleet/warm-instances.ts'
+import { planWarm } from '../../../db/transactions/plan-warm-instances.ts'
 import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'
 import { insertWarmInstance } from '../../support/unbound-relays.ts'
