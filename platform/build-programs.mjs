@@ -1,6 +1,6 @@
 /** `npm run build:programs`: builds the bundles of the programs ahead of time, for a container image and before the tests. */
 import { fileURLToPath } from 'node:url'
-import { findBundle } from './program-bundle.mjs'
+import { findProgramBundle } from './program-bundle.mjs'
 
 const programs = [
   'api/server.ts',
@@ -18,4 +18,4 @@ const programs = [
   'cli/svc/main.ts',
 ]
 
-for (const program of programs) await findBundle(fileURLToPath(new URL(`../${program}`, import.meta.url)))
+for (const program of programs) await findProgramBundle(fileURLToPath(new URL(`../${program}`, import.meta.url)))

@@ -1,6 +1,6 @@
 /** Programs run from bundles, in a project of their own. */
 import { execFile } from 'node:child_process'
-import { copyFile, mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -15,7 +15,11 @@ async function givenProject(files: Readonly<Record<string, string>>) {
   const root = await temporaryFolder()
   const write = (path: string, text: string) => writeFile(join(root, path), text)
   for (const folder of ['platform', 'cli', 'domain']) await mkdir(join(root, folder))
-  for (const file of ['package.json', 'tsconfig.json', 'platform/launch.mjs', 'platform/program-bundle.mjs'])
+  for (const file of [
+    'package.json',
+    'tsconfig.json',
+    ...['launch', 'bundle', 'program-bundle'].map((name) => `platform/${name}.mjs`),
+  ])
     await copyFile(join(project, file), join(root, file))
   await symlink(join(project, 'node_modules'), join(root, 'node_modules'))
   for (const [path, text] of Object.entries(files)) await write(path, text)
@@ -77,6 +81,19 @@ test('many processes that start at once after a change all run the changed progr
     const ends = await Promise.all(Array.from({ length: 5 }, () => launch('cli/main.ts')))
     expect(ends.map(({ stdout }) => stdout)).toEqual(Array(5).fill(`${text}\n`))
   }
+  expect(await bundles()).toHaveLength(2)
+})
+
+test('another version of esbuild builds each bundle again', async () => {
+  const { root, write, launch, bundles } = await givenProject({ 'cli/main.ts': 'console.log(1)\n' })
+  await launch('cli/main.ts')
+  await rm(join(root, 'node_modules'))
+  await cp(join(project, 'node_modules/esbuild'), join(root, 'node_modules/esbuild'), { recursive: true })
+  await symlink(join(project, 'node_modules/@esbuild'), join(root, 'node_modules/@esbuild'))
+  await launch('cli/main.ts')
+  expect(await bundles()).toHaveLength(1)
+  await write('node_modules/esbuild/package.json', '{ "main": "lib/main.js", "version": "0.0.0" }\n')
+  await launch('cli/main.ts')
   expect(await bundles()).toHaveLength(2)
 })
 
