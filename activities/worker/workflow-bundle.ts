@@ -1,20 +1,16 @@
 /**
- * The bundle of workflow code, built ahead of time (`npm run build`) or at the first start. Its file name contains a fingerprint
- * of its sources and of the SDK's version, since a worker refuses a bundle that another version of the SDK built.
+ * The bundle of workflow code, built ahead of time (`npm run build`) or at the first start. Its name contains the digest of its
+ * content, from which Temporal derives the build id of an unversioned worker.
  */
 import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
-import { bundleWorkflowCode } from '@temporalio/worker'
+import { join } from 'node:path'
+import { type BundleOptions, bundleWorkflowCode } from '@temporalio/worker'
+import { findBundle, root } from '../../platform/bundle.mjs'
 import type { Logger } from '../../platform/log.ts'
 
 const require = createRequire(import.meta.url)
 const interceptors = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors'
-const root = new URL('../../', import.meta.url)
-const bundles = new URL('dist/', root)
-/** The folders that workflow code may import (docs/architecture.md). */
-const sourceFolders = ['workflows/', 'domain/'] as const
 
 /** The entry of the bundle for unversioned workers, and of that for versioned ones (`deployment-version.ts`). */
 export const workflowRegistries = ['registry', 'versioned-registry'] as const
@@ -44,36 +40,55 @@ export function workflowBundlePath(
   return path
 }
 
-async function findOrBuild(log: Logger, kind: string, { registry, isTraced }: Required<BundleKind>): Promise<string> {
-  const bundle = new URL(`workflow-bundle-${kind}-${await workflowFingerprint(root)}.js`, bundles)
-  const exists = await access(bundle).then(
-    () => true,
-    () => false,
-  )
-  if (!exists) {
-    log.info('building the workflow bundle, which takes some seconds')
-    const { code } = await bundleWorkflowCode({
-      workflowsPath: fileURLToPath(new URL(`workflows/${registry}.ts`, root)),
-      workflowInterceptorModules: isTraced ? [require.resolve(interceptors)] : [],
-      logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
-    })
-    await mkdir(bundles, { recursive: true })
-    // Renamed when it is complete, so that a process never reads a partial bundle that another one is writing.
-    const draft = new URL(`workflow-bundle-${kind}-${process.pid}.draft`, bundles)
-    await writeFile(draft, code)
-    await rename(draft, bundle)
-  }
-  return fileURLToPath(bundle)
+/** Temporal builds the bundle, since a worker needs the module cache of webpack. esbuild finds the sources that are in it. */
+const findOrBuild = (log: Logger, kind: string, { registry, isTraced }: Required<BundleKind>): Promise<string> =>
+  findBundle({
+    name: `workflow-bundle-${kind}`,
+    folder: join(root, 'dist'),
+    options: { entryPoints: [`workflows/${registry}.ts`], packages: 'external', tsconfigRaw: {} },
+    // A worker refuses a bundle that another version of the SDK built.
+    otherInputs: ['activities/worker/workflow-bundle.ts', 'node_modules/@temporalio/worker/package.json'],
+    finish: async () => {
+      log.info('building the workflow bundle, which takes some seconds')
+      const code = await buildBundle(registry, isTraced)
+      const main = `workflow-bundle-${kind}-${createHash('sha256').update(code).digest('hex').slice(0, 16)}.js`
+      return { main, files: { [main]: code } }
+    },
+  })
+
+async function buildBundle(registry: string, isTraced: boolean): Promise<string> {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(root, `workflows/${registry}.ts`),
+    workflowInterceptorModules: isTraced ? [require.resolve(interceptors)] : [],
+    logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+    webpackConfigHook: withoutPaths,
+  })
+  return code
 }
 
-/** @param projectRoot the URL of the folder that contains the source folders, with a slash at its end. */
-export async function workflowFingerprint(projectRoot: URL): Promise<string> {
-  const { version } = require('@temporalio/worker/package.json') as { version: string }
-  const hash = createHash('sha256').update(version)
-  for (const folder of sourceFolders) {
-    const names = await readdir(new URL(folder, projectRoot), { recursive: true })
-    for (const name of names.filter((one) => one.endsWith('.ts')).sort())
-      hash.update(name).update(await readFile(new URL(folder + name, projectRoot)))
-  }
-  return hash.digest('hex').slice(0, 16)
-}
+/**
+ * Nothing in the bundle and in its source map depends on the folder of the project, so that workers with the same code have the same
+ * build id. Paths in the source map are relative to the bundle, and the entry is not in it, since Temporal generates it with a path.
+ */
+const withoutPaths: NonNullable<BundleOptions['webpackConfigHook']> = (config) => ({
+  ...config,
+  context: root,
+  resolve: { ...config.resolve, symlinks: false },
+  resolveLoader: { symlinks: false },
+  output: {
+    ...config.output,
+    filename: 'workflow-bundle.js',
+    devtoolModuleFilenameTemplate: ({ absoluteResourcePath }: { absoluteResourcePath: string }) =>
+      absoluteResourcePath.replace(root, '../'),
+  },
+  plugins: [
+    ...(config.plugins ?? []),
+    ({ hooks }) =>
+      hooks.compilation.tap('entry', (compilation) =>
+        // After webpack has set it.
+        compilation.hooks.buildModule.tap({ name: 'entry', stage: 1 }, (module) => {
+          if (module.nameForCondition()?.endsWith('-autogenerated-entrypoint.cjs')) module.useSourceMap = false
+        }),
+      ),
+  ],
+})

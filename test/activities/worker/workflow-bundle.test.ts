@@ -1,22 +1,27 @@
-import { appendFile, cp } from 'node:fs/promises'
-import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { workflowFingerprint } from '../../../activities/worker/workflow-bundle.ts'
-import { temporaryFolder } from '../../support/folders.ts'
+import { workflowBundlePath } from '../../../activities/worker/workflow-bundle.ts'
+import { createLog } from '../../../platform/log.ts'
+import { copyProject } from '../../support/project-copies.ts'
 
-const project = new URL('../../../', import.meta.url)
+/** A program that builds one of the bundles that `build.ts` builds. */
+const program = `import { createLog } from '../../platform/log.ts'
+import { workflowBundlePath } from './workflow-bundle.ts'
+process.stdout.write(await workflowBundlePath(createLog('build', 'fatal')))
+`
 
-test.each(['domain/billing/plans.ts', 'workflows/relay-session.ts'])(
-  'a change of %s changes the fingerprint of the workflow bundle',
-  async (file) => {
-    const folder = await temporaryFolder()
-    for (const source of ['workflows', 'domain'])
-      await cp(fileURLToPath(new URL(source, project)), join(folder, source), { recursive: true })
-    const copy = pathToFileURL(`${folder}/`)
-    const before = await workflowFingerprint(copy)
-    expect(before).toBe(await workflowFingerprint(project))
-    await appendFile(join(folder, file), '\n')
-    expect(await workflowFingerprint(copy)).not.toBe(before)
-  },
-)
+test('the files that the bundle names as its sources give the same bundle, and so the same build id, in another folder', async () => {
+  const bundle = await workflowBundlePath(createLog('test', 'fatal'))
+  const { folder, launch } = await copyProject('workflow-bundle-registry', 'activities/worker/build.ts')
+  await writeFile(join(folder, 'activities/worker/build-one.ts'), program)
+  const copy = await launch('activities/worker/build-one.ts')
+  expect(copy).toBe(join(folder, 'dist', basename(bundle)))
+  expect((await readFile(copy)).equals(await readFile(bundle))).toBe(true)
+
+  const file = join(folder, 'domain/billing/plans.ts')
+  await writeFile(file, `${await readFile(file, 'utf8')}\nexport const added = 1\n`)
+  const changed = await launch('activities/worker/build-one.ts')
+  expect(changed).not.toBe(copy)
+  expect(await readFile(changed, 'utf8')).toContain('added')
+})
