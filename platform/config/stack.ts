@@ -3,9 +3,33 @@ import { homedir } from 'node:os'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
+import { databaseUrl, nonEmpty, number } from './values.ts'
+import { readBy, schemasOf } from './variable.ts'
 import { Variables } from './variables.ts'
 
-const optionalPort = z.coerce.number().int().min(1).max(65535).optional()
+const optionalPort = number(1, 65_535).optional()
+
+const local = readBy()
+const anyPort = { default: 'any free port' }
+const triedFirst = (port: number) => ({ default: `\`${port}\`, or any free port` })
+
+/** The variables that the other programs do not have. */
+export const localVariables = {
+  SVC_EMBEDDED_PG_PORT: local(optionalPort, 'Port of the embedded Postgres.', anyPort),
+  SVC_EMBEDDED_TEMPORAL_PORT: local(optionalPort, 'Port of the embedded Temporal.', triedFirst(7233)),
+  SVC_EMBEDDED_TEMPORAL_UI_PORT: local(optionalPort, 'Port of the web UI of the embedded Temporal.', triedFirst(8233)),
+  SVC_TEMPORAL_CLI: local(nonEmpty.optional(), 'Path of a Temporal CLI.'),
+  SVC_DEMO_EMAIL: local(z.email().optional(), 'Address of the demo account.', { default: 'generated' }),
+  SVC_DEMO_PASSWORD: local(nonEmpty.optional(), 'Password of the demo account.', { default: 'generated' }),
+  TEST_DATABASE_URL: local(
+    databaseUrl.optional(),
+    'Postgres for the tests instead of an embedded one. It needs `max_connections` of at least 200.',
+  ),
+  TEST_TEMPORAL_ADDRESS: local(
+    Variables.shape.TEMPORAL_ADDRESS.optional(),
+    'Temporal server for the tests instead of an embedded one.',
+  ),
+}
 
 const StackVariables = Variables.pick({
   SVC_DATA_DIR: true,
@@ -21,18 +45,11 @@ const StackVariables = Variables.pick({
     PORT: optionalPort,
     SVC_SITE_PORT: optionalPort,
     SVC_SITE_URL: Variables.shape.SVC_SITE_URL,
-    OAUTH_ENCRYPTION_KEY: z.string().min(1).optional(),
+    OAUTH_ENCRYPTION_KEY: nonEmpty.optional(),
     DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
     TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
     SVC_TEMPORAL_UI_URL: z.string().optional(),
-    SVC_EMBEDDED_PG_PORT: optionalPort,
-    SVC_EMBEDDED_TEMPORAL_PORT: optionalPort,
-    SVC_EMBEDDED_TEMPORAL_UI_PORT: optionalPort,
-    SVC_TEMPORAL_CLI: z.string().min(1).optional(),
-    SVC_DEMO_EMAIL: z.email().optional(),
-    SVC_DEMO_PASSWORD: z.string().min(1).optional(),
-    TEST_DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
-    TEST_TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
+    ...schemasOf(localVariables),
   })
 
 /** Reads and checks the variables of the local stack. A variable that is not set is `undefined`. Throws `ConfigError`. */

@@ -7,6 +7,9 @@ import { parseSender, parseSmtpUrl } from './mail-values.ts'
 
 /** The name of a fleet, which is the value of a label at every provider. */
 export const fleetNamePattern = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/
+export const fleetName = z
+  .string()
+  .regex(fleetNamePattern, 'is not 1 to 32 lower-case letters, digits and inner hyphens')
 
 /** Requests per minute for each limit. `SVC_RATE_LIMITS` overrides them. */
 export const rateLimitDefaults = {
@@ -47,12 +50,14 @@ export const rateLimitDefaults = {
 
 export type RateLimitName = keyof typeof rateLimitDefaults
 
-export const seconds = (min: number, max: number, defaultValue: number) =>
-  z.coerce.number().int().min(min).max(max).default(defaultValue)
+export const nonEmpty = z.string().min(1)
+export const headerText = z.string().regex(/^[\x21-\x7e]+$/, 'contains characters that are not allowed in a header')
+/** A whole number. */
+export const number = (min: number, max: number) => z.coerce.number().int().min(min).max(max)
+export const seconds = (min: number, max: number, defaultValue: number) => number(min, max).default(defaultValue)
 /** A retention period of at most a hundred years. */
-export const days = (min: number, defaultValue: number) =>
-  z.coerce.number().int().min(min).max(36_500).default(defaultValue)
-export const port = (defaultValue: number) => z.coerce.number().int().min(0).max(65535).default(defaultValue)
+export const days = (min: number, defaultValue: number) => number(min, 36_500).default(defaultValue)
+export const port = (defaultValue: number) => number(0, 65_535).default(defaultValue)
 export const url = z.url({ protocol: /^https?$/ }).transform((text) => text.replace(/\/+$/, ''))
 export const databaseUrl = z.string().superRefine((text, context) => {
   for (const message of findDatabaseUrlProblems(text)) context.addIssue({ code: 'custom', message })
@@ -66,16 +71,16 @@ export const ipAddressWithPort = z.string().refine((text) => {
 }, 'is not an IP address with a port, such as 0.0.0.0:9464')
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
+export const generateSecret = 'openssl rand -base64 48'
+export const generateEncryptionKey = 'openssl rand -base64 32'
+
 /** Text of at least 32 bytes that does not look like a placeholder from an example. */
 export const secret = z
   .string()
-  .refine(
-    (text) => Buffer.byteLength(text) >= 32,
-    'is shorter than 32 bytes: generate one with `openssl rand -base64 48`',
-  )
+  .refine((text) => Buffer.byteLength(text) >= 32, `is shorter than 32 bytes: generate one with \`${generateSecret}\``)
   .refine(
     (text) => !/change.?me|example|(secret){2}|^(.)\2+$/i.test(text),
-    'is a placeholder: generate one with `openssl rand -base64 48`',
+    `is a placeholder: generate one with \`${generateSecret}\``,
   )
 
 export const secretPair = z
@@ -108,6 +113,16 @@ export const deploymentName = z
 export const buildId = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is not 1 to 63 letters, digits, dots, hyphens and underscores')
+
+export const epoch = z.string().regex(/^[\w.-]{1,64}$/, 'is not 1 to 64 letters, digits, dots, hyphens and underscores')
+
+/** Some programs decode the query of an SRT address and others do not, so only characters that need no encoding are allowed. */
+export const srtPassphrase = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{10,79}$/, 'is not 10 to 79 letters, digits, dots, hyphens and underscores')
+
+export const hostWithPort = z.string().regex(/^[^\s/]+:\d+$/, 'is not host:port')
+export const numericId = z.string().regex(/^\d+$/, 'is not a number')
 
 /** A price per month, with at most two decimals. */
 export const price = z
@@ -153,7 +168,7 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
   if (keys.some((key) => key === undefined)) {
     context.addIssue({
       code: 'custom',
-      message: 'is not 32 random bytes: generate them with `openssl rand -base64 32`',
+      message: `is not 32 random bytes: generate them with \`${generateEncryptionKey}\``,
     })
     return z.NEVER
   }

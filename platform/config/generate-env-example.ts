@@ -1,5 +1,0 @@
-/** Part of `npm run generate`: writes `.env.example`. */
-import { writeFile } from 'node:fs/promises'
-import { envExample } from './env-example.ts'
-
-await writeFile(new URL('../../.env.example', import.meta.url), envExample())
