@@ -1,4 +1,5 @@
 /** The configuration of all programs, and the stack that is examined. */
+import { adviseVariable } from '../../platform/config/variable-texts.ts'
 import { findProcess } from '../../platform/processes.ts'
 import { type Check, combine, type Finding, fail, ok } from './check.ts'
 import type { Target } from './target.ts'
@@ -11,8 +12,15 @@ export const configurationChecks = (target: Target): Check[] => [
 const checkConfiguration = ({ configProblems, running, stack }: Target) =>
   combine(
     `the variables of api, worker and site are valid${running ? `, with those of the stack in ${stack.dataDir}` : ''}`,
-    configProblems.map((problem) => fail(problem, 'Correct the variables (docs/operating.md, Configuration).')),
+    configProblems.map((problem) => fail(problem, fixOf(problem))),
   )
+
+/** A problem of a variable begins with its name, or with the name of its file. */
+function fixOf(problem: string): string {
+  const [name = ''] = /^[A-Z0-9_]*/.exec(problem) ?? []
+  const advice = adviseVariable(name.replace(/_FILE$/, '')) ?? adviseVariable(name)
+  return advice ? `Correct ${advice}` : 'Correct the variables (docs/operating.md, Configuration).'
+}
 
 async function checkStack(dataDir: string, pid: number): Promise<Finding> {
   if (await findProcess(pid)) return ok(`npm start (process ${pid}) runs in ${dataDir}`)

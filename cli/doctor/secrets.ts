@@ -5,6 +5,7 @@ import type { Database } from '../../db/connection.ts'
 import { listSealedKeys, listStreamTokensByKey } from '../../db/operations/sealed-keys.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import type { Config } from '../../platform/config/config.ts'
+import { adviseSecret } from '../../platform/config/variable-texts.ts'
 import { secretsFile } from '../../platform/embedded/secrets.ts'
 import { createSealing } from '../../platform/sealing.ts'
 import { type Check, combine, type Finding, fail, notChecked, ok, type Problem, warn } from './check.ts'
@@ -16,8 +17,6 @@ const dayMillis = 86_400_000
 const ageDaysMax = 365
 /** Random text of the required length has more different characters; patterns of a keyboard have fewer. */
 const differentCharactersMin = 8
-
-const generateNew = 'Generate a new one: openssl rand -base64 48'
 
 interface NamedSecret {
   readonly variable: string
@@ -69,9 +68,16 @@ function findWeakness({ variable, value }: NamedSecret, secrets: readonly NamedS
   const equal = secrets.find((other) => other.value === value && other.variable !== variable)
   return [
     ...(equal && variable < equal.variable
-      ? [fail(`${variable} and ${equal.variable} are equal`, `${generateNew} for each of them.`)]
+      ? [
+          fail(
+            `${variable} and ${equal.variable} are equal`,
+            `${adviseSecret(variable)} ${adviseSecret(equal.variable)}`,
+          ),
+        ]
       : []),
-    ...(new Set(value).size < differentCharactersMin ? [fail(`${variable} is easy to guess`, generateNew)] : []),
+    ...(new Set(value).size < differentCharactersMin
+      ? [fail(`${variable} is easy to guess`, adviseSecret(variable))]
+      : []),
   ]
 }
 
