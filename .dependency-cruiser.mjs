@@ -32,6 +32,15 @@ const allowedImports = {
     '^providers/',
     '^activities/fleet/(fleet-names|provider-checks|relay-providers)\\.ts$',
   ],
+  // Commands that compare what the service stores with its providers, also while the API does not run (docs/decisions/0032).
+  'cli/direct': [
+    '^cli/',
+    '^domain/',
+    '^platform/',
+    '^db/',
+    '^providers/',
+    '^activities/fleet/(fleet-names|orphan-sweep|provider-checks|relay-providers)\\.ts$',
+  ],
   'relay-node': ['^domain/relay/', '^platform/'],
 }
 
@@ -50,7 +59,7 @@ const allFolders = `^(${folders.join('|')})/`
 export const nodeOf = (path) =>
   new RegExp(workflowInterface).test(path)
     ? 'messages'
-    : path.startsWith('cli/doctor/')
+    : /^cli\/(direct|doctor)\//.test(path)
       ? 'doctor'
       : folders.find((folder) => path.startsWith(`${folder}/`))
 

@@ -6,6 +6,7 @@ import { readStoredSecrets } from '../platform/embedded/secrets.ts'
 import { nodeArguments } from '../platform/launcher.ts'
 import { defaultBillingProvider, environmentWith, generatedSecrets, type Variables } from './program-environment.ts'
 import { readRunningStack } from './stack-state.ts'
+import { usageError } from './svc/exit-codes.ts'
 
 /**
  * Uses the variables of the worker where they are set, and otherwise those of the stack that runs in the data folder.
@@ -25,7 +26,7 @@ export async function readWorkerEnvironment(stack: StackConfig): Promise<Variabl
   const running = await readRunningStack(stack.dataDir)
   if (!running) {
     if (stack.databaseUrl) return environmentWith(stack, {})
-    throw new Error(
+    throw usageError(
       `No stack is running in ${stack.dataDir}. Start it first (npm start), or set DATABASE_URL and the other variables of the worker.`,
     )
   }

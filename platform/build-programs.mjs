@@ -7,14 +7,12 @@ const programs = [
   'web/server.ts',
   'activities/worker/worker.ts',
   'activities/billing/reconcile.ts',
-  'activities/fleet/fleet.ts',
   'db/migrate.ts',
   'relay-node/main.ts',
   'cli/start.ts',
   'cli/demo.ts',
   'cli/grant.ts',
   'cli/reconcile.ts',
-  'cli/fleet.ts',
   'cli/svc/main.ts',
 ]
 

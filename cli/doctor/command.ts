@@ -34,7 +34,6 @@ async function examineService({ json = false, api, passwordFile }: Options): Pro
   const password =
     passwordFile === undefined ? {} : { SVC_OPERATOR_PASSWORD: undefined, SVC_OPERATOR_PASSWORD_FILE: passwordFile }
   const results = await examine(await readTarget({ ...processEnvironment(), ...password }, api))
-  const exitCode = exitCodeOf(results)
-  // Ends the checks that hang.
-  process.stdout.write(json ? formatJson(results) : formatReport(results), () => process.exit(exitCode))
+  process.stdout.write(json ? formatJson(results) : formatReport(results))
+  process.exitCode = exitCodeOf(results)
 }

@@ -1,10 +1,10 @@
 /** The question before a command that ends or takes away something. */
 import { createInterface } from 'node:readline/promises'
 import { exitCodes, SvcError } from './exit-codes.ts'
-import type { ChangeOptions } from './options.ts'
+import type { ConfirmableOptions } from './options.ts'
 
 /** Asks on a terminal, unless `--yes` is given; a script is not asked. Rejects when the answer is not yes. */
-export async function confirm(question: string, { yes }: ChangeOptions): Promise<void> {
+export async function confirm(question: string, { yes }: ConfirmableOptions): Promise<void> {
   if (yes || !process.stdin.isTTY) return
   // Standard output may be a pipe.
   const terminal = createInterface({ input: process.stdin, output: process.stderr })

@@ -3,7 +3,15 @@ import { CommanderError } from 'commander'
 import { ApiError, ApiUnreachableError, PathParameterError } from '../../client/api-error.ts'
 import { ConfigError } from '../../platform/config/environment.ts'
 
-export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, unreachable: 4, notAuthorised: 5 } as const
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  unreachable: 4,
+  notAuthorised: 5,
+  waiting: 6,
+} as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 export const exitCodeTexts: Readonly<Record<ExitCode, string>> = {
@@ -13,6 +21,7 @@ export const exitCodeTexts: Readonly<Record<ExitCode, string>> = {
   3: 'the account, session, event or region does not exist',
   4: 'the API cannot be reached',
   5: 'the operator password is missing or wrong, or the API has no routes for operators',
+  6: 'done, except for what waits for the next run of the command',
 }
 
 /** An error with its exit code, whose message is shown as it is. */

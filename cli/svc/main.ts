@@ -16,3 +16,5 @@ try {
   // Commander has printed its own errors.
   if (!(error instanceof CommanderError)) process.stderr.write(`${describeError(error)}\n`)
 }
+// Ends what hangs, such as calls to providers that were given up. The output is written by then.
+process.stdout.write('', () => process.exit())

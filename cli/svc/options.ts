@@ -13,9 +13,12 @@ export interface ListOptions extends GlobalOptions {
   readonly cursor?: string
 }
 
-export interface ChangeOptions extends GlobalOptions {
-  readonly reason?: string
+export interface ConfirmableOptions extends GlobalOptions {
   readonly yes?: true
+}
+
+export interface ChangeOptions extends ConfirmableOptions {
+  readonly reason?: string
 }
 
 const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
@@ -78,8 +81,9 @@ export const addListOptions = (command: Command): Command =>
 export const addReasonOption = (command: Command): Command =>
   command.option('--reason <text>', 'why, for the audit trail')
 
+export const addConfirmationOption = (command: Command): Command =>
+  command.option('-y, --yes', 'do not ask for confirmation on a terminal')
+
 /** For commands that end or take away something. */
 export const addDestructiveOptions = (command: Command): Command =>
-  command
-    .requiredOption('--reason <text>', 'why, for the audit trail')
-    .option('-y, --yes', 'do not ask for confirmation on a terminal')
+  addConfirmationOption(command.requiredOption('--reason <text>', 'why, for the audit trail'))

@@ -24,7 +24,7 @@ export function createProgram(): Command {
       '--password-file <file>',
       'file with the operator password; otherwise SVC_OPERATOR_PASSWORD, SVC_OPERATOR_PASSWORD_FILE, or the one generated in SVC_DATA_DIR',
     )
-    .option('--json', 'print the reply of the API as JSON')
+    .option('--json', 'print JSON instead of tables')
     .addHelpText('after', `\nExit codes:\n${exitCodesHelp.join('\n')}`)
   addOverviewCommand(program)
   addUsersCommands(program)

@@ -13,6 +13,7 @@ import { untilWell } from '../support/programs.ts'
 import { eventually, freePort } from '../support/relays.ts'
 import { Browser } from '../support/site-browser.ts'
 import { commandsOf, endAll, paste, processesOf, type SessionReply, Stack, untilRelayState } from '../support/stack.ts'
+import { runSvc } from '../support/svc.ts'
 
 const run = promisify(execFile)
 
@@ -132,15 +133,12 @@ describe('while it runs', () => {
   })
 
   test('the fleet can be shown and compared with the processes of this machine without any variable', async () => {
-    const fleet = (...args: string[]) =>
-      run(process.execPath, [...nodeArguments('cli/fleet.ts'), ...args], {
-        env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
-        timeout: 30_000,
-      })
+    const fleet = (...words: string[]) => runSvc(['fleet', ...words], { SVC_DATA_DIR: dataDir })
     expect((await fleet('status')).stdout).toMatch(/^local +local +50 .* ok at /m)
-    expect((await fleet('reconcile', '--dry-run')).stdout).toMatch(
-      /^local: \d+ listed, [\s\S]*\nDry run: nothing was changed/,
-    )
+    expect(await fleet('compare', '--dry-run')).toMatchObject({
+      stdout: expect.stringMatching(/^local +\d+ +\d+ +\S+ +compared$/m),
+      stderr: expect.stringMatching(/^Dry run: nothing was changed/),
+    })
   })
 
   test('an account that signed up at the site can be granted a plan by its address', async () => {

@@ -1,6 +1,5 @@
 /** The fleet after the database was restored: instances that were created after the backup are in no row. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { runFleetCommand } from '../../../activities/fleet/commands.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { createLocalRelayProvider } from '../../../providers/relay/local.ts'
@@ -8,6 +7,7 @@ import { endLocalRelays } from '../../../providers/relay/local-relays.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { relaySpec } from '../../support/hetzner.ts'
 import { startService, type TestService } from '../../support/relays.ts'
+import { runSvcHere } from '../../support/svc.ts'
 
 const SVC_REGIONS = JSON.stringify([{ region: 'here', display_name: 'Here', provider: 'local' }])
 
@@ -24,8 +24,8 @@ beforeEach(async () => {
 
 /** Runs the command after the operator has changed the epoch. */
 const fleet = (words: string) =>
-  runFleetCommand(
-    words.split(' '),
+  runSvcHere(
+    ['fleet', ...words.split(' ')],
     testEnvironment({
       DATABASE_URL: service.api.services.config.database.url,
       SVC_DATA_DIR: service.dataDir,
@@ -53,45 +53,51 @@ async function startUnknownRelay(): Promise<string> {
 
 test('an instance that the database does not know is kept for a day from a new epoch on, and check names it', async () => {
   const instanceId = await startUnknownRelay()
-  expect(outcomesOf(await fleet('reconcile --json'))).toEqual([[instanceId, 'earlier_epoch']])
+  expect(outcomesOf(await fleet('compare --json'))).toEqual([[instanceId, 'earlier_epoch']])
   await passMinute()
-  const kept = await fleet('reconcile')
-  expect(kept.stdout).toMatch(new RegExp(`${instanceId} .*kept until 2\\S+Z, since it may carry a stream`))
-  expect([kept.code, kept.stdout.includes('Destroyed: 0.')]).toEqual([0, true])
-  const { stdout, code } = await fleet('check')
-  expect(stdout).toMatch(new RegExp(`^here: kept until 2\\S+Z, .*restored: ${instanceId}\\. To destroy them`, 'm'))
+  const kept = await fleet('compare')
+  expect(kept.stdout).toMatch(new RegExp(`${instanceId} .*kept until 2\\S+ \\S+ UTC, since it may carry a stream`))
+  expect([kept.code, kept.stderr]).toEqual([0, 'Destroyed: 0.\n'])
+  const { stderr, code } = await fleet('check')
+  expect(stderr).toMatch(
+    new RegExp(`^here: kept until 2\\S+ \\S+ UTC, .*restored: ${instanceId}\\. To destroy them`, 'm'),
+  )
   expect(code).toBe(0)
   const { regions } = JSON.parse((await fleet('check --json')).stdout)
   expect(regions).toMatchObject([{ region: 'here', kept: { instance_ids: [instanceId] } }])
 
   await service.api.sql`update epochs set began_at = began_at - interval '24 hours'`
-  expect(outcomesOf(await fleet('reconcile --json'))).toEqual([[instanceId, 'destroyed']])
-  expect((await fleet('check')).stdout).toBe('here (local): ok\n')
+  expect(outcomesOf(await fleet('compare --json'))).toEqual([[instanceId, 'destroyed']])
+  expect(await fleet('check')).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^here +local +ok$/m),
+  })
 })
 
 test('one that reports without a session carries no stream, and is destroyed', async () => {
   const instanceId = await startUnknownRelay()
-  await fleet('reconcile')
+  await fleet('compare')
   await passMinute()
   const headers = { 'X-Relay-Auth': service.api.services.config.relayAuthSecrets[0] ?? '' }
   const reply = await service.api.post('/relay/health', { session_id: null, instance_id: instanceId }, { headers })
   expect(reply.status).toBe(200)
-  expect(outcomesOf(await fleet('reconcile --json'))).toEqual([[instanceId, 'destroyed']])
+  expect(outcomesOf(await fleet('compare --json'))).toEqual([[instanceId, 'destroyed']])
 })
 
 test('an operator can destroy it at once', async () => {
   const instanceId = await startUnknownRelay()
-  await fleet('reconcile')
+  await fleet('compare')
   await passMinute()
-  expect(outcomesOf(await fleet('reconcile --force --dry-run --json'))).toEqual([[instanceId, 'due']])
-  expect(outcomesOf(await fleet('reconcile --force --json'))).toEqual([[instanceId, 'destroyed']])
+  expect(outcomesOf(await fleet('compare --force --dry-run --json'))).toEqual([[instanceId, 'due']])
+  expect(outcomesOf(await fleet('compare --force --json'))).toEqual([[instanceId, 'destroyed']])
 })
 
 test('an orphan of the present epoch is destroyed as always', async () => {
-  await fleet('reconcile')
+  await fleet('compare')
   const instanceId = await startUnknownRelay()
   await service.api.sql`
     insert into instances (instance_id, region, provider, launched_at, unowned_since)
     values (${instanceId}, 'here', 'local', now(), now() - interval '2 minutes')`
-  expect(outcomesOf(await fleet('reconcile --json'))).toEqual([[instanceId, 'destroyed']])
+  expect(outcomesOf(await fleet('compare --json'))).toEqual([[instanceId, 'destroyed']])
 })

@@ -1,7 +1,6 @@
 /** Several control planes in one account at a provider, each with a database of its own. */
 import { Writable } from 'node:stream'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { runFleetCommand } from '../../../activities/fleet/commands.ts'
 import { assertFleetName } from '../../../activities/fleet/fleet-names.ts'
 import { createRelayProviders } from '../../../activities/fleet/relay-providers.ts'
 import { connectPostgres } from '../../../db/connection.ts'
@@ -12,6 +11,7 @@ import { createDatabase } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { givenHetzner, never, relaySpec } from '../../support/hetzner.ts'
 import type { HetznerServer } from '../../support/hetzner-server.ts'
+import { runSvcHere } from '../../support/svc.ts'
 
 const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13' }
 const regions = JSON.stringify([{ region: 'eu', display_name: 'Europe', provider: 'hetzner', hetzner }])
@@ -69,12 +69,12 @@ async function givenControlPlane() {
       const { providerId } = await provider.create(relaySpec({ instanceId }), never())
       return { instanceId, providerId }
     },
-    fleet: (words: string, fleetName?: string) => runFleetCommand(words.split(' '), variables(fleetName)),
+    fleet: (words: string, fleetName?: string) => runSvcHere(['fleet', ...words.split(' ')], variables(fleetName)),
     /** Two observations a minute apart. */
     sweepTwice: async (fleetName?: string) => {
-      await runFleetCommand(['reconcile'], variables(fleetName))
+      await runSvcHere(['fleet', 'compare'], variables(fleetName))
       await sql`update instances set unowned_since = unowned_since - interval '61 seconds'`
-      return runFleetCommand(['reconcile'], variables(fleetName))
+      return runSvcHere(['fleet', 'compare'], variables(fleetName))
     },
   }
 }
@@ -89,9 +89,9 @@ describe('a second control plane in an account where no fleet has a name', () =>
     expect(await first.boot()).toContain('SVC_FLEET_NAME is not set')
     await expect(second.boot()).rejects.toThrow(/Region eu: 1 instance .*does not know.*svc fleet adopt --name NAME/)
     const { code, stdout } = await second.sweepTwice()
-    expect(stdout).toMatch(/^eu: not swept: .*another control plane/m)
+    expect(stdout).toMatch(/^eu +- .* not swept: .*another control plane/m)
     expect([code, serverNames()]).toEqual([1, [instanceId]])
-    expect((await second.fleet('reconcile --force')).code).toBe(1)
+    expect((await second.fleet('compare --force')).code).toBe(1)
     expect(serverNames()).toEqual([instanceId])
   })
 
@@ -100,7 +100,7 @@ describe('a second control plane in an account where no fleet has a name', () =>
     const theirs = await second.launch()
     const ours = await first.launch()
     await first.sql`update instances set retired_at = now()`
-    expect((await first.sweepTwice()).stdout).toMatch(/^eu: not swept: /m)
+    expect((await first.sweepTwice()).stdout).toMatch(/^eu +- .* not swept: /m)
     expect(serverNames()).toEqual([theirs.instanceId, ours.instanceId])
   })
 
@@ -125,10 +125,10 @@ describe('a fleet that gets its name', () => {
     const before = await plane.launch()
     await expect(plane.boot('production')).rejects.toThrow(/belongs to no fleet: run svc fleet adopt --name production/)
 
-    const { code, stdout } = await plane.fleet('adopt --name production')
+    const { code, stdout, stderr } = await plane.fleet('adopt --name production')
 
-    expect(stdout).toMatch(/^eu: 1 adopted by production$/m)
-    expect(stdout).toMatch(/^Now set SVC_FLEET_NAME=production for the workers and restart all of them/m)
+    expect(stdout).toMatch(new RegExp(`^eu +${before.instanceId} +adopted$`, 'm'))
+    expect(stderr).toMatch(/^Now set SVC_FLEET_NAME=production for the workers and restart all of them/m)
     expect([code, fleetsOf()]).toEqual([0, ['production']])
     expect(await plane.boot('production')).toBe('')
     await plane.launch('production')
@@ -147,12 +147,12 @@ describe('a fleet that gets its name', () => {
     const { instanceId, providerId } = await plane.launch()
     await plane.fleet('adopt --name production')
     await expect(plane.boot()).rejects.toThrow(/belongs to production: set SVC_FLEET_NAME to that name/)
-    expect((await plane.sweepTwice()).stdout).toMatch(/^eu: not swept: .*belongs to production/m)
+    expect((await plane.sweepTwice()).stdout).toMatch(/^eu +- .* not swept: .*belongs to production/m)
     expect(await plane.sql`select from instances where gone_at is not null`).toHaveLength(0)
 
     // That worker takes the instance for gone, and the sweep of the fleet destroys it all the same.
     await plane.sql`update instances set retired_at = now(), gone_at = now() - interval '2 minutes'`
-    expect((await plane.fleet('check', 'production')).stdout).toBe('eu (hetzner): ok\n')
+    expect((await plane.fleet('check', 'production')).stdout).toMatch(/^eu +hetzner +ok$/m)
     await plane.sweepTwice('production')
     expect([serverNames(), providerId === null, instanceId === '']).toEqual([[], false, false])
   })
@@ -162,8 +162,8 @@ describe('a fleet that gets its name', () => {
     await other.launch('staging')
     await plane.launch()
     for (const adopted of [1, 0]) {
-      const { code, stdout } = await plane.fleet('adopt --name production', 'production')
-      expect([code, stdout]).toEqual([0, `eu: ${adopted} adopted by production\n`])
+      const { code, stderr } = await plane.fleet('adopt --name production', 'production')
+      expect([code, stderr]).toEqual([0, `Adopted by production: ${adopted}.\n`])
     }
     expect(fleetsOf()).toEqual(['staging', 'production'])
   })
@@ -172,7 +172,10 @@ describe('a fleet that gets its name', () => {
     const [plane, lost] = [await givenControlPlane(), await givenControlPlane()]
     const { instanceId } = await lost.launch()
     const careful = await plane.fleet('adopt --name production')
-    expect(careful.stdout).toContain(`eu: left alone, since this database does not know them: ${instanceId}.`)
+    expect(careful.stdout).toMatch(
+      new RegExp(`^eu +${instanceId} +left alone, since this database does not know it$`, 'm'),
+    )
+    expect(careful.stderr).toMatch(/^error: Left alone: 1\. .*run this again with --force\.$/m)
     expect([careful.code, fleetsOf()]).toEqual([1, [undefined]])
     const forced = await plane.fleet('adopt --name production --force --json')
     expect(JSON.parse(forced.stdout)).toEqual({
@@ -189,10 +192,10 @@ describe('a fleet that gets its name', () => {
     const plane = await givenControlPlane()
     const { instanceId } = await plane.launch()
     const wrong = await plane.fleet('adopt --name staging', 'production')
-    expect([wrong.code, wrong.stderr]).toEqual([64, expect.stringMatching(/^SVC_FLEET_NAME is production/)])
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringMatching(/^error: SVC_FLEET_NAME is production/)])
     account.refuse(1, 'token_readonly', { method: 'PUT', status: 403 })
     const refused = await plane.fleet('adopt --name production')
-    expect(refused.stdout).toMatch(new RegExp(`^eu: ${instanceId} could not be adopted: .*403`, 'm'))
+    expect(refused.stdout).toMatch(new RegExp(`^eu +${instanceId} +could not be adopted: .*403`, 'm'))
     expect([refused.code, fleetsOf()]).toEqual([1, [undefined]])
   })
 })
@@ -216,7 +219,8 @@ test('check warns of a missing name, and names a conflict', async () => {
   const [first, second] = [await givenControlPlane(), await givenControlPlane()]
   await first.launch()
   const fine = await first.fleet('check')
-  expect(fine.stdout).toMatch(/^eu \(hetzner\): ok\nWarning: SVC_FLEET_NAME is not set/)
+  expect(fine.stdout).toMatch(/^eu +hetzner +ok$/m)
+  expect(fine.stderr).toMatch(/^Warning: SVC_FLEET_NAME is not set/)
   const conflict = await second.fleet('check --json')
   const [region] = (JSON.parse(conflict.stdout) as { regions: { problem: string }[] }).regions
   expect(region?.problem).toContain('svc fleet adopt')

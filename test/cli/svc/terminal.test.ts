@@ -66,6 +66,15 @@ test('on a terminal the answer yes makes the change, and --yes makes it without 
   expect([await isDisabled(asked.userId), await isDisabled(unasked.userId)]).toEqual([true, true])
 })
 
+test('on a terminal fleet compare asks before it destroys instances, and not in a dry run', async () => {
+  const refused = await runOnTerminal(['fleet', 'compare'], 'n\n')
+  expect(refused).toEqual({ code: 1, text: expect.stringContaining('Destroy the instances without an owner? [y/N]') })
+  expect(refused.text).toContain('Nothing was changed.')
+  const { text } = await runOnTerminal(['fleet', 'compare', '--dry-run'], '')
+  expect(text).toContain('No stack is running')
+  expect(text).not.toContain('[y/N]')
+})
+
 test('headings are bold on a terminal, unless NO_COLOR is set', async () => {
   const bold = '\u001b[1m'
   expect((await runOnTerminal(['regions', 'list'], '')).text).toContain(`${bold}REGION`)

@@ -1,17 +1,16 @@
-/** `npm run fleet -- reconcile`: compares the instances of all regions with the rows, and sweeps them. */
-import type { Database } from '../../db/connection.ts'
+/** Compares the instances of all regions with the rows, and sweeps them. */
+import { findFleetProblem } from '../../activities/fleet/fleet-names.ts'
+import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from '../../activities/fleet/orphan-sweep.ts'
+import { createRelayProviders } from '../../activities/fleet/relay-providers.ts'
+import { beginEpoch } from '../../db/epochs.ts'
 import {
   compareInstances,
   countInstancesElsewhere,
   type InstanceDifference,
 } from '../../db/fleet/instance-comparison.ts'
 import { planSweep } from '../../domain/fleet/orphan-sweep.ts'
-import type { Config } from '../../platform/config/config.ts'
-import type { Logger } from '../../platform/log.ts'
 import type { RelayInstance } from '../../providers/relay/provider.ts'
-import { findFleetProblem } from './fleet-names.ts'
-import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from './orphan-sweep.ts'
-import type { RelayProviders } from './relay-providers.ts'
+import { silentLog, type WorkerAccess } from './worker-access.ts'
 
 /** What happens to the instance of a difference. */
 export type Outcome =
@@ -31,7 +30,7 @@ export interface ReportedDifference extends InstanceDifference {
   readonly error: string | null
 }
 
-export interface RegionReconciliation {
+export interface RegionComparison {
   readonly region: string
   readonly listed: number
   readonly seconds: number
@@ -43,43 +42,39 @@ export interface RegionReconciliation {
   readonly error: string | null
 }
 
-export interface FleetReconciliation {
-  readonly regions: readonly RegionReconciliation[]
+export interface FleetComparison {
+  readonly regions: readonly RegionComparison[]
   readonly elsewhere: readonly { readonly region: string; readonly count: number }[]
 }
 
-export interface ReconcileOptions {
+export interface ComparisonOptions {
   /** Changes nothing, neither at a provider nor in Postgres. */
   readonly dryRun: boolean
   readonly force: boolean
 }
 
-interface Deps {
-  readonly config: Pick<Config, 'fleet' | 'regions'>
-  readonly sql: Database
-  readonly log: Logger
-  readonly providers: RelayProviders
-}
-
-export async function reconcileFleet(
-  { config, sql, log, providers }: Deps,
-  options: ReconcileOptions,
-): Promise<FleetReconciliation> {
+export async function compareFleet(
+  { config, sql }: WorkerAccess,
+  options: ComparisonOptions,
+): Promise<FleetComparison> {
+  const providers = await createRelayProviders(config, silentLog)
+  // It may be the first sweep after a restore.
+  if (!options.dryRun) await beginEpoch(sql, config.fleet.epoch)
   const names = config.regions.map(({ region }) => region)
   const regions = await Promise.all(
     names.flatMap((region) => {
       const provider = providers.get(region)
-      return provider ? [reconcileRegion({ sql, log, provider, region }, config.fleet.name, options)] : []
+      return provider ? [compareRegion({ sql, log: silentLog, provider, region }, config.fleet.name, options)] : []
     }),
   )
   return { regions, elsewhere: await countInstancesElsewhere(sql, names) }
 }
 
-async function reconcileRegion(
+async function compareRegion(
   deps: SweepDeps,
   fleetName: string | undefined,
-  options: ReconcileOptions,
-): Promise<RegionReconciliation> {
+  options: ComparisonOptions,
+): Promise<RegionComparison> {
   const { sql, provider, region } = deps
   const startedAt = performance.now()
   const seconds = () => (performance.now() - startedAt) / 1000
@@ -110,7 +105,7 @@ async function reconcileRegion(
 function foresee(
   differences: readonly InstanceDifference[],
   listed: readonly RelayInstance[],
-  { force }: ReconcileOptions,
+  { force }: ComparisonOptions,
 ): SweepOutcome {
   const unowned = differences
     .filter(({ kind }) => kind !== 'missing' && kind !== 'unbound')
@@ -122,7 +117,7 @@ function foresee(
 function withOutcome(
   difference: InstanceDifference,
   { destroyed, failed, waiting, kept, isBlocked }: SweepOutcome,
-  { dryRun }: ReconcileOptions,
+  { dryRun }: ComparisonOptions,
 ): ReportedDifference {
   const { instanceId, kind, isGone } = difference
   const result = (outcome: Outcome, error: string | null = null) => ({ ...difference, outcome, error })
@@ -134,12 +129,4 @@ function withOutcome(
   if (kept.includes(instanceId)) return result('earlier_epoch')
   // An instance that got its session meanwhile, or whose destruction did not start in time, is due in the next run.
   return result(waiting.includes(instanceId) ? 'waiting' : isBlocked ? 'blocked' : 'due')
-}
-
-/** 1 when something needs attention, 2 when something waits for a second observation, otherwise 0. */
-export function exitCodeOf({ regions }: FleetReconciliation): number {
-  const differences = regions.flatMap((one) => one.differences)
-  if (regions.some(({ error, isBlocked }) => error !== null || isBlocked)) return 1
-  if (differences.some(({ outcome }) => outcome === 'failed')) return 1
-  return differences.some(({ outcome }) => outcome === 'waiting') ? 2 : 0
 }

@@ -1,12 +1,11 @@
-/** `npm run fleet -- status`: the regions as Postgres has them, without a call to a provider. */
-import type { Database } from '../../db/connection.ts'
+/** The regions as Postgres has them, without a call to a provider. */
 import { countInstancesElsewhere } from '../../db/fleet/instance-comparison.ts'
 import { countOrphans } from '../../db/fleet/orphans.ts'
 import { listRegionRows } from '../../db/fleet/regions.ts'
 import { listProviderChecks, type ProviderCheck } from '../../db/operations/provider-checks.ts'
-import type { Config } from '../../platform/config/config.ts'
 import { imageKey } from '../../platform/config/regions.ts'
-import { formatTable } from '../text-table.ts'
+import { type Column, formatTime, printJson, printRemark, printTable } from '../svc/output.ts'
+import type { WorkerAccess } from './worker-access.ts'
 
 export interface RegionStatus {
   readonly region: string
@@ -31,7 +30,7 @@ export interface FleetStatus {
   readonly elsewhere: readonly { readonly region: string; readonly count: number }[]
 }
 
-export async function readFleetStatus(sql: Database, { regions }: Pick<Config, 'regions'>): Promise<FleetStatus> {
+export async function readFleetStatus({ config: { regions }, sql }: WorkerAccess): Promise<FleetStatus> {
   const names = regions.map(({ region }) => region)
   const [rows, orphans, checks, elsewhere] = await Promise.all([
     listRegionRows(sql, names),
@@ -57,56 +56,43 @@ export async function readFleetStatus(sql: Database, { regions }: Pick<Config, '
   }
 }
 
-const header = [
-  'region',
-  'provider',
-  'capacity',
-  'sessions',
-  'bound',
-  'warm ready/booting/wanted',
-  'leftover',
-  'orphans',
-  'drained',
-  'image',
-  'last check',
+const columns: readonly Column<RegionStatus>[] = [
+  { header: 'REGION', value: (one) => one.region },
+  { header: 'PROVIDER', value: (one) => one.provider },
+  { header: 'CAPACITY', value: (one) => one.capacity },
+  { header: 'SESSIONS', value: (one) => one.sessions },
+  { header: 'BOUND', value: (one) => one.bound },
+  { header: 'WARM READY/BOOTING/WANTED', value: (one) => `${one.warmReady}/${one.warmBooting}/${one.warmWanted}` },
+  { header: 'LEFTOVER', value: (one) => one.leftover },
+  { header: 'ORPHANS', value: (one) => one.orphans },
+  { header: 'DRAINED SINCE', value: (one) => formatTime(one.drainedAt?.toISOString()) },
+  { header: 'IMAGE', value: (one) => one.image },
+  { header: 'LAST CHECK', value: ({ check }) => formatCheck(check) },
+  { header: 'ERROR', value: ({ check }) => check?.error },
 ]
 
-export function formatStatus({ regions, elsewhere }: FleetStatus): string {
-  const rows = regions.map((one) => [
-    one.region,
-    one.provider,
-    String(one.capacity),
-    String(one.sessions),
-    String(one.bound),
-    `${one.warmReady}/${one.warmBooting}/${one.warmWanted}`,
-    String(one.leftover),
-    String(one.orphans),
-    one.drainedAt ? `since ${one.drainedAt.toISOString()}` : 'no',
-    one.image,
-    formatCheck(one.check),
-  ])
-  return [
-    ...formatTable([header, ...rows]),
-    ...regions.flatMap(({ region, check }) => (check?.error ? ['', `${region}: ${check.error}`] : [])),
-    ...(elsewhere.length > 0 ? ['', formatElsewhere(elsewhere)] : []),
-    '',
-  ].join('\n')
+export function printStatus(status: FleetStatus, { json }: { readonly json?: true }): void {
+  if (json) printJson(presentStatus(status))
+  else {
+    printTable(columns, status.regions)
+    if (status.elsewhere.length > 0) printRemark(describeElsewhere(status.elsewhere))
+  }
 }
 
 const formatCheck = (check: ProviderCheck | null): string => {
   if (!check) return 'never'
   return check.error === null
-    ? `ok at ${check.checkedAt.toISOString()}`
-    : `failing since ${(check.failingSince ?? check.checkedAt).toISOString()}`
+    ? `ok at ${formatTime(check.checkedAt.toISOString())}`
+    : `failing since ${formatTime((check.failingSince ?? check.checkedAt).toISOString())}`
 }
 
-export const formatElsewhere = (elsewhere: FleetStatus['elsewhere']): string => {
+export const describeElsewhere = (elsewhere: FleetStatus['elsewhere']): string => {
   const counts = elsewhere.map(({ region, count }) => `${region} (${count})`).join(', ')
   return `Instances exist in regions that are not in SVC_REGIONS: ${counts}. Put these regions back until their instances are gone.`
 }
 
 /** The status as JSON, with the names of the operators' API. */
-export const presentStatus = ({ regions, elsewhere }: FleetStatus): object => ({
+const presentStatus = ({ regions, elsewhere }: FleetStatus): object => ({
   regions: regions.map((one) => ({
     region: one.region,
     provider: one.provider,

@@ -1,0 +1,69 @@
+/** Calls the provider of each region, without creating anything. */
+import { findFleetProblem, unnamedFleet } from '../../activities/fleet/fleet-names.ts'
+import { checkProvider } from '../../activities/fleet/provider-checks.ts'
+import { createRelayProviders } from '../../activities/fleet/relay-providers.ts'
+import { type KeptInstances, listKeptInstances } from '../../db/epochs.ts'
+import type { RelayProvider } from '../../providers/relay/provider.ts'
+import { exitCodes, SvcError } from '../svc/exit-codes.ts'
+import { type Column, formatTime, printJson, printRemark, printTable } from '../svc/output.ts'
+import { silentLog, type WorkerAccess } from './worker-access.ts'
+
+export interface RegionCheck {
+  readonly region: string
+  readonly provider: string
+  readonly problem: string | null
+  /** Something that works now, and will not in a later version. */
+  readonly warning: string | null
+  /** Instances that the sweep leaves alone, since they may carry streams of an earlier epoch. */
+  readonly kept: KeptInstances | null
+}
+
+export async function checkRegions({ config, sql }: WorkerAccess): Promise<RegionCheck[]> {
+  const fleetName = config.fleet.name
+  const providers = await createRelayProviders(config, silentLog)
+  const findProblem = async (provider: RelayProvider): Promise<string | null> => {
+    const problem = await checkProvider(provider)
+    if (problem !== null) return problem
+    return (await findFleetProblem({ fleetName, sql, provider }))?.text ?? null
+  }
+  const kept = new Map((await listKeptInstances(sql)).map((one) => [one.region, one]))
+  return Promise.all(
+    config.regions.map(async ({ region, provider: kind }) => {
+      const provider = providers.get(region)
+      const problem = provider ? await findProblem(provider).catch(messageOf) : 'it has no provider'
+      const warning = provider?.account && fleetName === undefined ? unnamedFleet : null
+      return { region, provider: kind, problem, warning, kept: kept.get(region) ?? null }
+    }),
+  )
+}
+
+const messageOf = (error: unknown): string =>
+  `the names of the fleets could not be compared: ${error instanceof Error ? error.message : String(error)}`
+
+const columns: readonly Column<RegionCheck>[] = [
+  { header: 'REGION', value: (one) => one.region },
+  { header: 'PROVIDER', value: (one) => one.provider },
+  { header: 'RESULT', value: (one) => one.problem ?? 'ok' },
+]
+
+/** Throws `SvcError` when a region has a problem. */
+export function printChecks(regions: readonly RegionCheck[], { json }: { readonly json?: true }): void {
+  if (json) printJson(presentChecks(regions))
+  else {
+    printTable(columns, regions)
+    for (const { kept } of regions) if (kept) printRemark(describeKept(kept))
+    for (const warning of new Set(regions.flatMap((one) => one.warning ?? []))) printRemark(`Warning: ${warning}`)
+  }
+  const failed = regions.filter(({ problem }) => problem !== null).map(({ region }) => region)
+  if (failed.length > 0) throw new SvcError(exitCodes.failed, `Failed: ${failed.join(', ')}.`)
+}
+
+const describeKept = ({ region, instanceIds, until }: KeptInstances): string =>
+  `${region}: kept until ${formatTime(until.toISOString())}, since they may carry streams that began before the database was restored: ${instanceIds.join(', ')}. To destroy them earlier: svc fleet compare --force`
+
+const presentChecks = (regions: readonly RegionCheck[]): object => ({
+  regions: regions.map(({ kept, ...region }) => ({
+    ...region,
+    kept: kept && { instance_ids: kept.instanceIds, until: kept.until.toISOString() },
+  })),
+})

@@ -1,0 +1,138 @@
+/** The output of `svc fleet compare`. */
+import { observationSeconds } from '../../domain/fleet/orphan-sweep.ts'
+import { exitCodes, SvcError } from '../svc/exit-codes.ts'
+import { type Column, formatTime, printHeading, printJson, printRemark, printTable } from '../svc/output.ts'
+import type {
+  ComparisonOptions,
+  FleetComparison,
+  Outcome,
+  RegionComparison,
+  ReportedDifference,
+} from './fleet-comparison.ts'
+import { describeElsewhere } from './fleet-status.ts'
+
+const regionColumns: readonly Column<RegionComparison>[] = [
+  { header: 'REGION', value: (one) => one.region },
+  { header: 'LISTED', value: (one) => (isCompared(one) ? one.listed : null) },
+  { header: 'DIFFERENT', value: (one) => (isCompared(one) ? one.differences.length : null) },
+  { header: 'SECONDS', value: (one) => one.seconds.toFixed(1) },
+  { header: 'RESULT', value: formatResult },
+]
+
+const isCompared = ({ error, conflict }: RegionComparison): boolean => error === null && conflict === null
+
+function formatResult({ error, conflict, isBlocked }: RegionComparison): string {
+  if (error !== null) return `failed: ${error}`
+  if (conflict !== null) return `not swept: ${conflict}`
+  return isBlocked ? 'blocked' : 'compared'
+}
+
+type RegionDifference = ReportedDifference & { readonly region: string }
+
+const differenceColumns = (dryRun: boolean): readonly Column<RegionDifference>[] => [
+  { header: 'REGION', value: (one) => one.region },
+  { header: 'INSTANCE', value: (one) => one.instanceId },
+  { header: 'KIND', value: (one) => one.kind },
+  { header: 'SESSION', value: (one) => one.sessionId },
+  { header: 'SINCE', value: formatSince },
+  { header: 'OUTCOME', value: (one) => formatOutcome(one, dryRun) },
+]
+
+/** Throws `SvcError` when something needs attention, or waits for a second observation. */
+export function printComparison(
+  result: FleetComparison,
+  options: ComparisonOptions,
+  { json }: { readonly json?: true },
+): void {
+  const { regions, elsewhere } = result
+  const differences = regions.flatMap(({ region, differences }) => differences.map((one) => ({ ...one, region })))
+  if (json) printJson(presentComparison(result, options))
+  else {
+    printTable(regionColumns, regions)
+    if (differences.length > 0) {
+      printHeading('Differences')
+      printTable(differenceColumns(options.dryRun), differences)
+    }
+    if (elsewhere.length > 0) printRemark(describeElsewhere(elsewhere))
+    const destroyed = differences.filter(({ outcome }) => outcome === 'destroyed').length
+    printRemark(options.dryRun ? 'Dry run: nothing was changed.' : `Destroyed: ${destroyed}.`)
+  }
+  const [failures, waiting] = [listFailures(result), listWaiting(differences, options)]
+  if (failures.length > 0) throw new SvcError(exitCodes.failed, [...failures, ...waiting].join('\n'))
+  if (waiting.length > 0) throw new SvcError(exitCodes.waiting, waiting.join('\n'))
+}
+
+function listFailures({ regions }: FleetComparison): string[] {
+  const namesOf = (isMeant: (one: RegionComparison) => boolean) =>
+    regions
+      .filter(isMeant)
+      .map(({ region }) => region)
+      .join(', ')
+  const unlisted = namesOf(({ error }) => error !== null)
+  const conflicting = namesOf(({ conflict }) => conflict !== null)
+  const blocked = namesOf(({ isBlocked, conflict }) => isBlocked && conflict === null)
+  const failed = regions.flatMap(({ differences }) => differences).filter(({ outcome }) => outcome === 'failed').length
+  return [
+    ...(unlisted ? [`Not compared: ${unlisted}. Find out why with: svc fleet check`] : []),
+    ...(conflicting ? [`Not swept: ${conflicting}. Find out what to do with: svc fleet check`] : []),
+    ...(blocked
+      ? [
+          `Blocked: ${blocked}. Most instances there seem to have no owner. Check that the database is the right one and is not restored from a backup. If the instances are really to be destroyed: svc fleet compare --force`,
+        ]
+      : []),
+    ...(failed > 0 ? [`Could not be destroyed: ${failed}. The job sweep_orphans tries again every minute.`] : []),
+  ]
+}
+
+function listWaiting(differences: readonly ReportedDifference[], { dryRun }: ComparisonOptions): string[] {
+  const waiting = differences.filter(({ outcome }) => outcome === 'waiting').length
+  return waiting === 0
+    ? []
+    : [
+        `Waiting for a second observation: ${waiting}. Run this again ${observationSeconds} s after ${dryRun ? 'a run without --dry-run' : 'this run'}, or leave it to the job sweep_orphans, which runs every minute.`,
+      ]
+}
+
+function formatSince({ kind, since }: ReportedDifference): string {
+  const isObserved = kind === 'orphan' || kind === 'foreign'
+  if (!since) return 'first observation'
+  const text = `${formatTime(since.toISOString())}`
+  return isObserved ? `${text}, observed before` : text
+}
+
+function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun: boolean): string {
+  const texts: Readonly<Record<Outcome, string>> = {
+    destroyed: 'destroyed',
+    due: dryRun ? 'would be destroyed' : 'left for the next run',
+    waiting: 'waits for a second observation',
+    earlier_epoch: `kept until ${formatTime(keptUntil?.toISOString())}, since it may carry a stream of an earlier epoch`,
+    blocked: 'not destroyed, since the region is blocked',
+    failed: `could not be destroyed: ${error}`,
+    gone: dryRun ? 'would count as gone' : 'counts as gone',
+    starting: 'may be starting',
+    kept: 'kept',
+  }
+  return texts[outcome]
+}
+
+/** The comparison as JSON, with the names of the operators' API. */
+export const presentComparison = ({ regions, elsewhere }: FleetComparison, { dryRun }: ComparisonOptions): object => ({
+  dry_run: dryRun,
+  regions: regions.map((one) => ({
+    region: one.region,
+    listed: one.listed,
+    seconds: one.seconds,
+    blocked: one.isBlocked,
+    conflict: one.conflict,
+    error: one.error,
+    differences: one.differences.map((difference) => ({
+      instance_id: difference.instanceId,
+      kind: difference.kind,
+      session_id: difference.sessionId,
+      since: difference.since?.toISOString() ?? null,
+      outcome: difference.outcome,
+      error: difference.error,
+    })),
+  })),
+  regions_not_configured: elsewhere,
+})
