@@ -2,7 +2,7 @@
 import { findFleetProblem, unnamedFleet } from '../../activities/fleet/fleet-names.ts'
 import { checkProvider } from '../../activities/fleet/provider-checks.ts'
 import { createRelayProviders } from '../../activities/fleet/relay-providers.ts'
-import { type KeptInstances, listKeptInstances } from '../../db/epochs.ts'
+import { type KeptInstances, listKeptInstances } from '../../db/fleet/kept-instances.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { exitCodes, SvcError } from '../svc/exit-codes.ts'
 import { type Column, formatTime, printJson, printRemark, printTable } from '../svc/output.ts'
