@@ -1,15 +1,11 @@
 /** The activities of the subscription workflow: read the inbox, write the entitlement, deliver disconnect commands to relays. */
 import { type InboxEvent, listInboxEvents } from '../../db/billing/events.ts'
 import { findUnresolvedPayments, type UnresolvedPayment } from '../../db/billing/resolution.ts'
-import {
-  entitlementVersion,
-  type WriteOutcome,
-  type WriteRequest,
-  writeEntitlement,
-} from '../../db/billing/subscriptions.ts'
+import { entitlementVersion } from '../../db/billing/subscriptions.ts'
 import type { Database } from '../../db/connection.ts'
 import { markCommandDelivered } from '../../db/relay/commands.ts'
 import { listLiveSessions } from '../../db/relay/sessions.ts'
+import { type WriteOutcome, type WriteRequest, writeEntitlement } from '../../db/transactions/write-entitlement.ts'
 import type { BillingEvent } from '../../domain/billing/event.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Sealing } from '../../platform/sealing.ts'

@@ -1,69 +1,25 @@
-/** Writes what a subscription workflow decides: the account's entitlement, its subscriptions, and the relays that end with it. */
+/** What a subscription workflow decides, as it is stored: the account's entitlement and its subscriptions. */
 import { findUnusedBilling, type UnusedBilling } from '../../domain/billing/billed-subscriptions.ts'
 import type { AccountEntitlement } from '../../domain/billing/entitlement.ts'
 import type { PlanStatus, PlanTier, SubscriptionKind } from '../../domain/billing/plans.ts'
-import { decideSurplus, type LiveRelay } from '../../domain/billing/surplus-relays.ts'
 import { recordAuditEntry } from '../audit.ts'
 import { type Database, first, type Sql } from '../connection.ts'
-import { notifyOfEntitlement } from '../notifications/entitlement-notices.ts'
-import type { Notify } from '../notifications/settings.ts'
-import { recordCommand } from '../relay/commands.ts'
-import { countsAgainstLimit } from './entitlements.ts'
-import { hasUnappliedEvents, markApplied } from './events.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
 
-type Millis = number
-
-export interface WriteRequest {
+/** What a subscription workflow has decided. */
+export interface NewEntitlement {
   readonly userId: string
-  /** The account's version when the workflow read the inbox. */
-  readonly version: number
-  /** The events that the entitlement was derived from, to be marked as applied. */
-  readonly eventIds: readonly string[]
   readonly entitlement: AccountEntitlement
-  /** The workflow's time. */
-  readonly at: Millis
-  readonly addonNoticeSeconds: number
+  /** The workflow's time, in milliseconds since 1970. */
+  readonly at: number
 }
-
-export type WriteOutcome =
-  | {
-      readonly type: 'written'
-      /** When the surplus relays end; null if there are none. */
-      readonly surplusEndsAt: Millis | null
-      /** Number of relays that were ordered to disconnect. */
-      readonly disconnectedRelays: number
-    }
-  /** New events were accepted, or another entitlement was written, since the inbox was read. */
-  | { readonly type: 'outdated' }
-  /** The account was deleted. */
-  | { readonly type: 'gone' }
 
 /** The version for the next write of the entitlement; undefined for an unknown account. */
 export const entitlementVersion = async (sql: Sql, userId: string): Promise<number | undefined> =>
   first(await sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`)
     ?.version
 
-/**
- * Idempotent. The same transaction that reduces the entitlement orders the surplus relays to disconnect.
- * @param notify enqueues the notifications of the user.
- */
-export const writeEntitlement = (sql: Database, request: WriteRequest, notify?: Notify): Promise<WriteOutcome> =>
-  sql.begin(async (tx): Promise<WriteOutcome> => {
-    const row = await lockEntitlement(tx, request.userId)
-    if (!row) return { type: 'gone' }
-    if (row.version !== request.version || (await hasUnappliedEvents(tx, request.userId, request.eventIds)))
-      return { type: 'outdated' }
-    const { surplusEndsAt, disconnectedRelays, relays } = await endSurplusRelays(tx, row, request)
-    if (notify)
-      await notifyOfEntitlement(tx, { ...request, surplusBefore: row.surplusEndsAt, surplusEndsAt, relays }, notify)
-    await storeEntitlement(tx, row, request, surplusEndsAt)
-    await storeSubscriptions(tx, request)
-    await markApplied(tx, request.eventIds)
-    return { type: 'written', surplusEndsAt: surplusEndsAt?.getTime() ?? null, disconnectedRelays }
-  }) as Promise<WriteOutcome>
-
-interface LockedEntitlement {
+export interface LockedEntitlement {
   readonly version: number
   readonly planTier: PlanTier
   readonly planStatus: PlanStatus
@@ -72,48 +28,20 @@ interface LockedEntitlement {
   readonly billedPlans: number
 }
 
-const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
+export const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
   first(
     await tx<LockedEntitlement[]>`
       select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans
       from users where id = ${userId} for no key update`,
   )
 
-/**
- * Ends the surplus relays that are due. Returns when the others end, the number of relays that were ordered to disconnect, and all
- * relays that were live before.
- */
-async function endSurplusRelays(
+const dateOf = (millis: number | null): Date | null => (millis === null ? null : new Date(millis))
+
+/** Stores what the account may use, and audits what changed. */
+export async function storeEntitlement(
   tx: Sql,
   before: LockedEntitlement,
-  { userId, entitlement, at, addonNoticeSeconds }: WriteRequest,
-): Promise<{ surplusEndsAt: Date | null; disconnectedRelays: number; relays: readonly LiveRelay[] }> {
-  const relays = await lockLiveRelays(tx, userId)
-  const { surplusEndsAt, relaysToEnd } = decideSurplus({
-    planBefore: before,
-    plan: entitlement,
-    relays,
-    surplusEndsAt: before.surplusEndsAt?.getTime() ?? null,
-    now: at,
-    noticeMillis: addonNoticeSeconds * 1000,
-  })
-  for (const sessionId of relaysToEnd.toSorted()) await recordCommand(tx, sessionId, 'disconnect', 'system')
-  return { surplusEndsAt: dateOf(surplusEndsAt), disconnectedRelays: relaysToEnd.length, relays }
-}
-
-/** In the order of ids, like all locks of several sessions. */
-const lockLiveRelays = (tx: Sql, userId: string): Promise<LiveRelay[]> =>
-  tx<LiveRelay[]>`
-    select id, (extract(epoch from created_at) * 1000)::float8 as created_at, ${countsAgainstLimit(tx)} as counts_against_limit
-    from relay_sessions s where user_id = ${userId} and state <> 'stopped' and command <> 'disconnect'
-    order by id for no key update`
-
-const dateOf = (millis: Millis | null): Date | null => (millis === null ? null : new Date(millis))
-
-async function storeEntitlement(
-  tx: Sql,
-  before: LockedEntitlement,
-  { userId, entitlement: now, at }: WriteRequest,
+  { userId, entitlement: now, at }: NewEntitlement,
   surplusEndsAt: Date | null,
 ): Promise<void> {
   const unused = findUnusedBilling(now.planTier, now.subscriptions)
@@ -167,7 +95,7 @@ async function auditUnusedBilling(
  * Replaces the account's subscriptions in one statement. A subscription of another account moves to this one; one that has moved
  * to another account is deleted here, unless the other account's workflow has written it already.
  */
-async function storeSubscriptions(tx: Sql, { userId, entitlement }: WriteRequest): Promise<void> {
+export async function storeSubscriptions(tx: Sql, { userId, entitlement }: NewEntitlement): Promise<void> {
   const rows = entitlement.subscriptions.map((one) => ({
     ...one,
     periodStart: dateOf(one.periodStart)?.toISOString() ?? null,
