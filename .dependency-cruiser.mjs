@@ -90,10 +90,28 @@ const folderRules = Object.entries(allowedImports).flatMap(([folder, allowed]) =
   ]
 })
 
+/** The ground floor of `db/` is its own files; each folder beside `transactions/` has the queries of one noun. */
+const queryFolder = '^db/(?!transactions/)([^/]+)/'
+const groundFloor = '^db/[^/]+$'
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
     ...folderRules,
+    {
+      name: 'db-queries',
+      comment: 'queries of one noun import no other noun: what needs two is a transaction in db/transactions/',
+      severity: 'error',
+      from: { path: queryFolder },
+      to: { path: '^db/', pathNot: [groundFloor, '^db/$1/'] },
+    },
+    {
+      name: 'db-ground-floor',
+      comment: 'the ground floor of db/ is below the queries of all nouns',
+      severity: 'error',
+      from: { path: groundFloor },
+      to: { path: '^db/', pathNot: [groundFloor] },
+    },
     {
       name: 'no-cycles',
       comment: 'files must not import each other in a cycle, not even for types',
