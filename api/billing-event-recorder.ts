@@ -1,6 +1,8 @@
 /** Stores the events of webhooks. Providers repeat a webhook until it is answered, and may send many repetitions at once. */
-import { type ReceivedBillingEvent, type RecordedEvent, recordEvent } from '../db/billing/events.ts'
+import type { RecordedEvent } from '../db/billing/events.ts'
 import type { Database } from '../db/connection.ts'
+import { recordEvent } from '../db/transactions/record-billing-event.ts'
+import type { ReceivedBillingEvent } from '../domain/billing/received-event.ts'
 
 /** Returns undefined for a repetition. Rejects when the event could not be stored, also for its repetitions. */
 export type RecordBillingEvent = (event: ReceivedBillingEvent) => Promise<RecordedEvent | undefined>

@@ -1,8 +1,8 @@
 /** Wakes the workflows of accounts that did not act: on an event whose signal was lost, or on a deadline. */
 import pLimit from 'p-limit'
-import { assignParkedEvents } from '../../db/billing/events.ts'
 import { claimDeadlineWakes, claimInboxWakes, releaseWakes } from '../../db/billing/subscription-wakes.ts'
 import type { Database } from '../../db/connection.ts'
+import { assignParkedEvents } from '../../db/transactions/assign-parked-events.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import type { Job } from '../worker/jobs.ts'

@@ -5,7 +5,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../../db/billing/customers.ts'
 import { type ListedOfNobody, queueListedOfErasedAccounts } from '../../db/billing/erased-account-subscriptions.ts'
-import { recordEvent } from '../../db/billing/events.ts'
 import {
   findNewestEvent,
   findRecordedEvent,
@@ -13,6 +12,7 @@ import {
   type StoredSubscription,
 } from '../../db/billing/reconciliation.ts'
 import type { Database } from '../../db/connection.ts'
+import { recordEvent } from '../../db/transactions/record-billing-event.ts'
 import type { BillingEvent } from '../../domain/billing/event.ts'
 import type { SubscriptionKind, SubscriptionStatus } from '../../domain/billing/plans.ts'
 import type { Logger } from '../../platform/log.ts'

@@ -1,7 +1,8 @@
 /** The job that asks the billing provider for what unresolved events leave out. */
 import pLimit from 'p-limit'
-import { createUnresolvedEvents, findDueEvents } from '../../db/billing/resolution.ts'
+import { findDueEvents } from '../../db/billing/resolution.ts'
 import type { Database } from '../../db/connection.ts'
+import { createUnresolvedEvents } from '../../db/transactions/resolve-billing-event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider } from '../../providers/billing/provider.ts'
 import { resolveEvent, type UnresolvedEvent } from '../../providers/billing/resolution.ts'

@@ -7,19 +7,9 @@ import type { Fragment } from 'postgres'
 import type { BillingEvent, BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing/event.ts'
 import type { PlanTier } from '../../domain/billing/plans.ts'
 import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
-import { type Database, first, type Sql } from '../connection.ts'
+import { first, type Sql } from '../connection.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from '../masked-emails.ts'
-import { ignoreEventsOfErasedAccounts } from './erased-account-subscriptions.ts'
-import {
-  assignOwner,
-  findClaimedSubscriptions,
-  findNamedAccount,
-  lockAccounts,
-  lockSubscriptions,
-  type SubscriptionRef,
-} from './owners.ts'
-
-export type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
+import { assignOwner, findNamedAccount, lockAccounts, lockSubscriptions, type SubscriptionRef } from './owners.ts'
 
 /** After this time a parked event is dead-lettered. */
 const parkedDaysMax = 30
@@ -32,17 +22,7 @@ export interface RecordedEvent {
   readonly accounts: readonly string[]
 }
 
-/**
- * Stores the event. Returns undefined for a repetition. The transaction locks the account against a write of its entitlement, so
- * that a deadline and an event are serialised: the one that comes later sees the other.
- */
-export async function recordEvent(sql: Database, event: ReceivedBillingEvent): Promise<RecordedEvent | undefined> {
-  // Repetitions are frequent and need neither a transaction nor a lock.
-  if (await isRecorded(sql, event)) return undefined
-  return sql.begin(async (tx) => recordEventIn(tx, event)) as Promise<RecordedEvent | undefined>
-}
-
-/** The same within the caller's transaction. */
+/** The part of `recordEvent` (db/transactions/record-billing-event.ts) within its transaction. */
 export async function recordEventIn(tx: Sql, event: ReceivedBillingEvent): Promise<RecordedEvent | undefined> {
   const subscription = subscriptionRefFrom(event)
   const subscriptions = subscription ? [subscription] : []
@@ -87,7 +67,7 @@ async function insertEvent(
 /** The process that stores an unresolved event makes the first attempt. A job makes the next one after this time. */
 export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45 seconds'`
 
-const isRecorded = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
+export const isRecorded = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
   (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
 
 /** The subscription whose owner gets the event. Undefined for an operator's event, which goes to the account that it names. */
@@ -149,29 +129,13 @@ export function decideStatus(
   }
 }
 
-/** Subscriptions that one round assigns at most. */
-const assignedMax = 500
-
-/**
- * Moves parked events to the inbox of their account if it exists, ignores those of erased accounts, and dead-letters those that were parked for too long. Returns
- * the number of assigned subscriptions and of dead-lettered events.
- */
-export async function assignParkedEvents(sql: Database): Promise<{ assigned: number; deadLettered: number }> {
-  await ignoreEventsOfErasedAccounts(sql)
-  let assigned = 0
-  for (const subscription of await findClaimedSubscriptions(sql, assignedMax)) {
-    const changed = await sql.begin(async (tx) => {
-      await lockSubscriptions(tx, [subscription])
-      await lockAccounts(tx, [subscription], [])
-      return assignOwner(tx, subscription)
-    })
-    if (changed.length > 0) assigned += 1
-  }
-  const { count: deadLettered } = await sql`
-    update billing_events set status = 'dead'
-    where status = 'parked' and received_at < now() - make_interval(days => ${parkedDaysMax})`
-  return { assigned, deadLettered }
-}
+/** Dead-letters the events that were parked for too long. @returns their number. */
+export const deadLetterEvents = async (sql: Sql): Promise<number> =>
+  (
+    await sql`
+      update billing_events set status = 'dead'
+      where status = 'parked' and received_at < now() - make_interval(days => ${parkedDaysMax})`
+  ).count
 
 export interface InboxEvent {
   readonly id: string

@@ -1,6 +1,6 @@
 /** Unresolved events of the inbox: they require a request to their provider. */
 import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
-import type { Database, Sql } from '../connection.ts'
+import type { Sql } from '../connection.ts'
 import { findStoredEvent, lockEvent, replaceEvent } from './replays.ts'
 
 /**
@@ -9,34 +9,43 @@ import { findStoredEvent, lockEvent, replaceEvent } from './replays.ts'
  */
 const holdSeconds = 3 * 86_400
 
-/** Implements `UnresolvedEventStore` of `providers/billing/resolution.ts`. */
-export const createUnresolvedEvents = (sql: Database) => ({
-  claim: async (
-    event: { id: string; attempts: number },
-    leaseSeconds: number,
-  ): Promise<ReceivedBillingEvent | undefined> => {
-    const { count } = await sql`
-      update billing_events set attempts = attempts + 1,
-        next_attempt_at = clock_timestamp() + make_interval(secs => ${leaseSeconds})
-      where id = ${event.id} and status = 'unresolved' and attempts = ${event.attempts}`
-    return count === 1 ? (await findStoredEvent(sql, event.id))?.event : undefined
-  },
+/** Reserves the event for one attempt; undefined if another process has reserved it, or if it is resolved. */
+export async function claimUnresolvedEvent(
+  sql: Sql,
+  event: { readonly id: string; readonly attempts: number },
+  leaseSeconds: number,
+): Promise<ReceivedBillingEvent | undefined> {
+  const { count } = await sql`
+    update billing_events set attempts = attempts + 1,
+      next_attempt_at = clock_timestamp() + make_interval(secs => ${leaseSeconds})
+    where id = ${event.id} and status = 'unresolved' and attempts = ${event.attempts}`
+  return count === 1 ? (await findStoredEvent(sql, event.id))?.event : undefined
+}
 
-  replace: (id: string, event: ReceivedBillingEvent): Promise<readonly string[]> =>
-    sql.begin(async (tx): Promise<readonly string[]> => {
-      await lockEvent(tx, id)
-      // An operator's replay may have resolved it.
-      const unresolved = await tx`select from billing_events where id = ${id} and status = 'unresolved'`
-      return unresolved.length === 0 ? [] : ((await replaceEvent(tx, id, event))?.accounts ?? [])
-    }) as Promise<readonly string[]>,
+/** Runs in the caller's transaction. Returns the accounts whose inbox changed. */
+export async function replaceUnresolvedEvent(
+  tx: Sql,
+  id: string,
+  event: ReceivedBillingEvent,
+): Promise<readonly string[]> {
+  await lockEvent(tx, id)
+  // An operator's replay may have resolved it.
+  const unresolved = await tx`select from billing_events where id = ${id} and status = 'unresolved'`
+  return unresolved.length === 0 ? [] : ((await replaceEvent(tx, id, event))?.accounts ?? [])
+}
 
-  postpone: async (id: string, problem: string, seconds: number): Promise<void> => {
-    await sql`
-      update billing_events
-      set error = ${problem}, next_attempt_at = clock_timestamp() + make_interval(secs => ${seconds})
-      where id = ${id} and status = 'unresolved'`
-  },
-})
+/** Stores the problem and the time of the next attempt. */
+export const postponeUnresolvedEvent = async (
+  sql: Sql,
+  id: string,
+  problem: string,
+  seconds: number,
+): Promise<void> => {
+  await sql`
+    update billing_events
+    set error = ${problem}, next_attempt_at = clock_timestamp() + make_interval(secs => ${seconds})
+    where id = ${id} and status = 'unresolved'`
+}
 
 /** Unresolved events whose next attempt is due, the longest due first. */
 export const findDueEvents = async (sql: Sql, limit: number): Promise<{ id: string; attempts: number }[]> =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createBillingEventRecorder } from '../../api/billing-event-recorder.ts'
-import type { ReceivedBillingEvent } from '../../db/billing/events.ts'
+import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
 import { startApi } from '../support/api.ts'
 
 const { sql, given } = await startApi()

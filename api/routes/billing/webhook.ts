@@ -1,7 +1,7 @@
 /** Webhooks of the billing provider. An event is stored before the reply; its account's workflow is woken after it. */
 import { z } from 'zod'
 import { recordCustomers } from '../../../db/billing/customers.ts'
-import { createUnresolvedEvents } from '../../../db/billing/resolution.ts'
+import { createUnresolvedEvents } from '../../../db/transactions/resolve-billing-event.ts'
 import { countedType } from '../../../providers/billing/event-types.ts'
 import { buildReceivedEvent } from '../../../providers/billing/received-event.ts'
 import { resolveEvent } from '../../../providers/billing/resolution.ts'
