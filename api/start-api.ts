@@ -103,7 +103,7 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   life.drainFor(config.drainSeconds * 1000)
 
   if (isTransactionPooled(sql))
-    log.warn('the pooler in front of Postgres passes no notifications on: changes reach pages and warm instances late')
+    log.warn('the pooler in front of Postgres passes no NOTIFY on: changes reach pages and warm instances late')
   const ready = migrateWhenReachable(config.database.url, log).then(() => {
     isMigrated = true
     // From now on relays can report. Their silence before does not count.

@@ -88,16 +88,16 @@ export const isTransactionPooled = (sql: Database): boolean => Boolean(sql.optio
 /**
  * Listens on a connection of its own until the pool ends. The driver connects again after each lost connection and each failed
  * attempt, with the pool's backoff. Rejects if the first attempt fails; later attempts follow all the same. A pooler that shares
- * connections passes no notifications on, so there this listens to nothing.
+ * connections passes no NOTIFY on, so there this listens to nothing.
  * @param onListening called whenever listening begins: what was notified before it may have been missed
  */
 export async function listen(
   sql: Database,
   channel: string,
-  onNotification: (payload: string) => void,
+  onNotify: (payload: string) => void,
   onListening: () => void,
 ): Promise<void> {
-  if (!isTransactionPooled(sql)) await sql.listen(channel, onNotification, onListening)
+  if (!isTransactionPooled(sql)) await sql.listen(channel, onNotify, onListening)
 }
 
 /** The first row; undefined when there is none. */

@@ -154,7 +154,7 @@ function poolingProblems(pooling: Pooling, { statementTimeout }: ServerStatus, i
   if (!isDeclared) return pooling === 'transactions' ? [fail(undeclaredPooling.fault, undeclaredPooling.fix)] : []
   return [
     warn(
-      'the pooler passes no notifications on: changes reach pages and warm instances late',
+      'the pooler passes no NOTIFY on: changes reach pages and warm instances late',
       'Use session mode of the pooler or the server itself where this matters (docs/operating.md).',
     ),
     ...(statementTimeout === '0'

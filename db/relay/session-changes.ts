@@ -1,4 +1,4 @@
-/** Changes of relay sessions that their clients see, as the triggers of `migrations/0019` report them. */
+/** Changes of relay sessions that their clients see, which triggers send with NOTIFY. */
 import { type Database, listen } from '../connection.ts'
 
 const channel = 'relay_session_changed'
@@ -16,9 +16,9 @@ interface Listener {
 
 /** Listens by the rules of `listen`. */
 export async function listenForSessionChanges(sql: Database, { onChange, onListening }: Listener): Promise<void> {
-  const onNotification = (payload: string) => {
+  const onNotify = (payload: string) => {
     const [userId = '', sessionId = ''] = payload.split(' ')
     onChange({ userId, sessionId })
   }
-  await listen(sql, channel, onNotification, onListening)
+  await listen(sql, channel, onNotify, onListening)
 }

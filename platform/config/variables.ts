@@ -103,7 +103,7 @@ export const variables = {
     '`postgres://user:password@host:port/database` and the parameters of [The database](#the-database).',
     { isSecret, compose: { file: 'database_url' } }),
   SVC_DATABASE_POOL: apiAndWorker(number(2, 200).default(10),
-    'Maximum connections of one process. An api has one more for notifications.'),
+    'Maximum connections of one process. An api has one more for session changes.'),
   TEMPORAL_ADDRESS: apiAndWorker(hostWithPort,
     '`host:port` of the Temporal server.', { compose: { default: 'temporal:7233' } }),
   TEMPORAL_NAMESPACE: apiAndWorker(nonEmpty.default('default'), 'Namespace at the Temporal server.'),

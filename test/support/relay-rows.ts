@@ -50,7 +50,7 @@ export async function writeProvisionFailed(
     where id = ${sessionId}`
 }
 
-/** Makes a session older, without a notification. */
+/** Makes a session older, without a session change. */
 export const writeAge = (sql: Database, sessionId: string, seconds: number) =>
   sql.begin(async (tx) => {
     await tx`set local session_replication_role = replica`

@@ -135,7 +135,7 @@ describe.each(['session', 'transaction'] as const)('behind a pooler in %s mode',
     if (mode === 'session') expect(found?.detail).not.toContain('pooler')
     else
       expect(found).toMatchObject({
-        detail: expect.stringContaining('the pooler passes no notifications on'),
+        detail: expect.stringContaining('the pooler passes no NOTIFY on'),
         fix: expect.stringContaining('alter role … set statement_timeout'),
       })
   })

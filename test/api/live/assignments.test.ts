@@ -1,4 +1,4 @@
-/** How reports wait for an assignment: lost notifications, outages, limits, and the end of connections and processes. */
+/** How reports wait for an assignment: lost NOTIFYs, outages, limits, and the end of connections and processes. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
@@ -15,7 +15,7 @@ import { assignInstance, insertWarmInstance, reportUnbound, untilReported } from
 
 const master = randomBytes(48).toString('base64')
 const shared = { SVC_RELAY_AUTH_SECRET: master, OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64') }
-/** It has two connections for requests, and one more for notifications. */
+/** It has two connections for requests, and one more for what Postgres sends. */
 const connectionsMax = 2
 const api = await startApi({
   ...shared,
@@ -79,7 +79,7 @@ test('five hundred waiting reports hold no connection of Postgres, and each gets
 
 describe('a waiting report gets its assignment', () => {
   // A report that is answered at the end of its wait gets none.
-  test('when the notification is lost', async () => {
+  test('when the NOTIFY is lost', async () => {
     const { instanceId, sessionId, answer } = await waitingReport()
     await sql.begin(async (tx) => {
       await tx`set local session_replication_role = replica`
@@ -88,7 +88,7 @@ describe('a waiting report gets its assignment', () => {
     expect((await answer).body.assignment?.session_id).toBe(sessionId)
   })
 
-  test('when the connection for notifications was ended, which is opened again', async () => {
+  test('when the connection for NOTIFY was ended, which is opened again', async () => {
     const { instanceId, sessionId, answer } = await waitingReport()
     const [listener, ...others] = await listListeners()
     expect(others).toEqual([])
@@ -181,7 +181,7 @@ test('more reports than may wait in one process are answered at once, and others
   expect(socket.listenerCount('close')).toBe(0)
 })
 
-test('a waiting report gets its assignment by the notification, without reading periodically', async () => {
+test('a waiting report gets its assignment by the NOTIFY, without reading periodically', async () => {
   const assignments = createAssignments({ sql, log: createLog('test', 'fatal'), rereadSeconds: 3600 })
   atEnd(() => assignments.stop())
   const socket = await openSocket()

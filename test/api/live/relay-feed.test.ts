@@ -35,7 +35,7 @@ async function startedSession(user?: RelayUser, connection_id = 'default') {
   return { user: owner, session, id: session.session_id, token: session.relay_ws_token }
 }
 
-/** Makes the transition without a notification, as if that had been lost. */
+/** Makes the transition without a session change, as if that had been lost. */
 const writeActiveSilently = (at: Database, sessionId: string) =>
   at.begin(async (tx) => {
     await tx`set local session_replication_role = replica`
@@ -126,7 +126,7 @@ test('a change that clients do not see sends nothing', async () => {
   expect(client.messages).toHaveLength(2)
 })
 
-test('after its connection for notifications was lost, every client gets the present state again', async () => {
+test('after its connection for session changes was lost, every client gets the present state again', async () => {
   const { user, id, token } = await startedSession()
   const clients = await Promise.all([
     connectSocket(one.api.url, { token }),
@@ -140,7 +140,7 @@ test('after its connection for notifications was lost, every client gets the pre
   for (const client of clients) await client.message(({ session }) => session.state === 'active')
 })
 
-test('what changes without a notification is sent at the next periodic read', async () => {
+test('what changes without a session change is sent at the next periodic read', async () => {
   const often = await startService({ worker: false })
   const user = await often.user()
   const { session } = (await user.start()).body
@@ -158,7 +158,7 @@ test('a session that is about to reach its longest duration is sent again at the
   const client = await connectSocket(often.api.url, { bearer: user.bearer })
   const first = await client.message(() => true)
   expect(first.session.ending_soon).toBe(false)
-  // Without a notification, as when time passes. The session ends at 5400 s.
+  // Without a session change, as when time passes. The session ends at 5400 s.
   await writeAge(often.api.sql, session.session_id, 5390)
   const { session: warned } = await client.message((one) => one.session.ending_soon === true)
   const { created_at, ends_at, idle_ends_at } = (await user.active()).session ?? {}
@@ -203,7 +203,7 @@ test('the begin and the end of a stream are sent at once, and its bitrate at the
   }
 })
 
-test('a process that started while Postgres was unavailable is notified once it is available', async () => {
+test('a process that started while Postgres was unavailable gets session changes once it is available', async () => {
   const passage = await passageTo(config.database.url)
   await passage.block()
   const starting = startService({ worker: false, variables: { ...slow, DATABASE_URL: passage.url } })
