@@ -69,6 +69,7 @@ const tools: Readonly<Record<string, string>> = {
   'dependency-cruiser': 'npm run check:imports',
   typescript: 'dependency-cruiser',
   tsx: 'runs the scripts of package.json',
+  esbuild: 'platform/bundle.mjs',
   'patch-package': 'npm install, for patches/',
   protobufjs: 'keeps a single version for all Temporal packages',
   autocannon: 'bench/',
