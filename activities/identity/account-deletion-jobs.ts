@@ -3,21 +3,20 @@
  * due. The other cancels what is billed for an account that was erased before.
  */
 
-import { recordAuditEntry } from '../../db/audit.ts'
 import {
   type BilledSubscription,
   listDueCancellations,
-  markCancelled,
   postponeCancellation,
 } from '../../db/billing/erased-account-subscriptions.ts'
 import type { Database } from '../../db/connection.ts'
 import {
-  eraseAccount,
   listDueDeletions,
   listUncancelledSubscriptions,
   type ScheduledDeletion,
   scheduleDeletionAttempt,
 } from '../../db/identity/account-deletion.ts'
+import { eraseAccount } from '../../db/transactions/erase-account.ts'
+import { recordCancellation } from '../../db/transactions/record-cancellation.ts'
 import type { BillingSource } from '../../domain/billing/event.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { Billing } from '../../providers/billing/billing.ts'
@@ -96,10 +95,7 @@ async function cancelErasedSubscription({ sql, log, billing }: Deps, one: Billed
   const names = { provider, subscription_id: subscriptionId, account_id: accountId }
   try {
     await cancelAtProvider(one, billing)
-    await sql.begin(async (tx) => {
-      if (!(await markCancelled(tx, one))) return
-      await recordAuditEntry(tx, { initiator: 'system', action: 'erased_subscription_cancelled', detail: names })
-    })
+    await recordCancellation(sql, one)
     log.warn(
       names,
       'a subscription that was billed for an erased account was cancelled; its last payment may be refunded',

@@ -3,10 +3,8 @@
  * are those of the database.
  */
 import type { BillingSource } from '../../domain/billing/event.ts'
-import { recordAuditEntry } from '../audit.ts'
 import { backoffSeconds } from '../backoff.ts'
-import { type Database, first, type Sql } from '../connection.ts'
-import { deleteOAuthAccounts } from './oauth-accounts.ts'
+import { first, type Sql } from '../connection.ts'
 
 /**
  * Schedules the deletion, unless it is scheduled already. The caller has locked the account's row.
@@ -58,8 +56,8 @@ export const listDueDeletions = async (sql: Sql, rowsMax: number): Promise<Sched
     where deletion_due_at is not null and deletion_attempt_at <= now()
     order by deletion_attempt_at limit ${rowsMax}`
 
-/** Statuses in which a provider still charges for a subscription, or tries to. */
-const isUncancelled = (sql: Sql) => sql`s.status in ('active', 'past_due') and s.provider <> 'operator'`
+/** For `subscriptions s`: its provider still charges for it, or tries to. */
+export const isUncancelled = (sql: Sql) => sql`s.status in ('active', 'past_due') and s.provider <> 'operator'`
 
 export interface UncancelledSubscription {
   readonly provider: BillingSource
@@ -86,46 +84,3 @@ export const scheduleDeletionAttempt = async (sql: Sql, userId: string, isBlocke
         else least(greatest(deletion_due_at, now()), now() + make_interval(secs => ${lookSeconds})) end
     where id = ${userId} and deletion_due_at is not null`
 }
-
-/** What stands in the way of erasing an account. */
-export type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
-
-/** Erasing a live relay or its instance would leave a machine without an owner, and a subscription would be charged for ever. */
-const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle | undefined> =>
-  first(
-    await sql<{ obstacle: DeletionObstacle }[]>`
-      select 'relay' as obstacle from relay_sessions where user_id = ${userId} and state <> 'stopped'
-      union all select 'instance' from instances i join relay_sessions s on s.id = i.session_id
-        where s.user_id = ${userId} and i.gone_at is null
-      union all select 'subscription' from subscriptions s where s.user_id = ${userId} and ${isUncancelled(sql)}
-      union all select 'billing_event' from billing_events where user_id = ${userId} and status in ('pending', 'unresolved')
-      limit 1`,
-  )?.obstacle
-
-export type EraseOutcome =
-  | { readonly type: 'erased' }
-  /** Not scheduled any more, not due, or erased by another process. */
-  | { readonly type: 'not_due' }
-  | { readonly type: 'blocked'; readonly obstacle: DeletionObstacle }
-
-/**
- * Erases an account that is due, in one transaction. Its rows go with it. Its billing events stay for bookkeeping, without the
- * account and without the bodies of webhooks, which contain names and addresses.
- */
-export const eraseAccount = (sql: Database, userId: string): Promise<EraseOutcome> =>
-  sql.begin(async (tx): Promise<EraseOutcome> => {
-    const due = first(await tx`select from users where id = ${userId} and deletion_due_at <= now() for update`)
-    if (!due) return { type: 'not_due' }
-    const obstacle = await findObstacle(tx, userId)
-    if (obstacle) return { type: 'blocked', obstacle }
-    // Queues the revocation of chat tokens at their providers.
-    await deleteOAuthAccounts(tx, tx`a.user_id = ${userId}`)
-    await tx`update billing_events set body = null where user_id = ${userId}`
-    await tx`
-      delete from billing_customers c using subscriptions s
-      where s.user_id = ${userId} and c.provider = s.provider and c.subscription_id = s.subscription_id`
-    await tx`insert into erased_accounts (user_id) values (${userId}) on conflict do nothing`
-    await recordAuditEntry(tx, { initiator: 'system', action: 'account_erased', detail: { account_id: userId } })
-    await tx`delete from users where id = ${userId}`
-    return { type: 'erased' }
-  }) as Promise<EraseOutcome>
