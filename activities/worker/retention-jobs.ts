@@ -1,9 +1,9 @@
 /** The job that deletes expired data of accounts and requests. */
 import type { Database } from '../../db/connection.ts'
 import { deleteBillingBodies, deleteExpired, retentionRules } from '../../db/operations/retention.ts'
-import { deleteEndedWorkers } from '../../db/operations/workers.ts'
 import { deleteEndedWindows } from '../../db/rate-limits.ts'
 import { deleteEndedRelaySessions } from '../../db/relay/session-retention.ts'
+import { deleteEndedWorkers } from '../../db/transactions/delete-ended-workers.ts'
 import type { RetentionConfig } from '../../platform/config/retention.ts'
 import type { Job } from './jobs.ts'
 import { sumWorkerMetrics, type WorkerMetrics } from './metrics.ts'

@@ -1,5 +1,5 @@
 /** Workers record their heartbeat and their counters here, for the metrics page of the api. */
-import { type Database, first, type Sql } from '../connection.ts'
+import { first, type Sql } from '../connection.ts'
 
 /** A worker without a heartbeat for this long counts as ended. */
 export const heartbeatSecondsMax = 15
@@ -45,32 +45,3 @@ export const countAliveWorkers = async (sql: Sql): Promise<number> =>
 /** The counters of all workers, with those that ended: what they counted did happen. */
 export const workerMetrics = async (sql: Sql): Promise<object[][]> =>
   (await sql<{ metrics: object[] }[]>`select metrics from workers order by started_at`).map((row) => row.metrics)
-
-/** The row with the counters of deleted workers. */
-const deletedWorkersId = '00000000-0000-0000-0000-000000000000'
-
-/**
- * Deletes workers that ended a day ago. Their counters are added to those of one permanent row: Prometheus would take a smaller
- * sum for a restart, and count what is left as an increase.
- * @param sum adds up the counters of several workers. @returns the number of deleted workers.
- */
-export const deleteEndedWorkers = (
-  sql: Database,
-  sum: (metrics: readonly (readonly object[])[]) => Promise<object[]>,
-): Promise<number> =>
-  sql.begin(async (tx) => {
-    const ended = await tx<{ metrics: object[] }[]>`
-      delete from workers
-      where id <> ${deletedWorkersId}
-        and started_at < now() - interval '1 day' and heartbeat_at < now() - interval '1 day'
-      returning metrics`
-    if (ended.length === 0) return 0
-    const deleted = await tx<{ metrics: object[] }[]>`
-      select metrics from workers where id = ${deletedWorkersId} for update`
-    const metrics = await sum([...deleted, ...ended].map((row) => row.metrics))
-    await tx`
-      insert into workers (id, started_at, heartbeat_at, metrics)
-      values (${deletedWorkersId}, '-infinity', '-infinity', ${tx.json(metrics as never)})
-      on conflict (id) do update set metrics = excluded.metrics`
-    return ended.length
-  })

@@ -2,12 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createWorkerMetrics, sumWorkerMetrics } from '../../../activities/worker/metrics.ts'
-import {
-  countAliveWorkers,
-  deleteEndedWorkers,
-  recordHeartbeat,
-  workerMetrics,
-} from '../../../db/operations/workers.ts'
+import { countAliveWorkers, recordHeartbeat, workerMetrics } from '../../../db/operations/workers.ts'
+import { deleteEndedWorkers } from '../../../db/transactions/delete-ended-workers.ts'
 import { startApi } from '../../support/api.ts'
 import { readMetrics } from '../../support/metrics.ts'
 
