@@ -8,6 +8,7 @@ import type { TokenUser } from '../identity/access-tokens.ts'
 import type { AccountSummary } from '../identity/account-summaries.ts'
 import type { RelayWatcher } from '../live/relay-watcher.ts'
 import type { Services } from '../services.ts'
+import type { OperationText } from './operation-text.ts'
 import type { RefusalCode } from './refusals.ts'
 
 /** Whoever has the operator password, or the token of a session that was opened with it. */
@@ -85,8 +86,7 @@ interface Parts<
   Query extends ObjectSchema,
   Body extends ObjectSchema,
   Name extends ReadName | undefined,
-> {
-  readonly summary: string
+> extends OperationText {
   /** For the caller `user`: read in the statement that admits the request, and so without another round trip. */
   readonly reads?: Name
   readonly params?: Params
@@ -96,8 +96,12 @@ interface Parts<
   readonly bytesMax?: number
   /** Required request headers and their descriptions. */
   readonly requestHeaders?: Readonly<Record<string, string>>
+  /** Optional request headers and their descriptions. */
+  readonly optionalHeaders?: Readonly<Record<string, string>>
   /** The success statuses and the schemas of their bodies; null for no body. */
   readonly answers: Readonly<Record<number, z.ZodType | null>>
+  /** Headers of successes beside those of every operation, by status. */
+  readonly replyHeaders?: Readonly<Record<number, readonly 'Idempotent-Replayed'[]>>
   /** The error codes of the route, in addition to those of every route: see `api/openapi/replies.ts`. */
   readonly refuses: readonly RefusalCode[]
   /** Sets `Cache-Control: no-store`, because the response contains a secret. */

@@ -10,6 +10,14 @@ export const TokenSet = z.object({
   expires_in: z.int(),
 })
 
+/** For the API reference. */
+export const exampleTokenSet: z.infer<typeof TokenSet> = {
+  cp_access_jwt: 'eyJhbGciOiJIUzI1NiIsInR5cCI6ImF0K2p3dCJ9.eyJ1aWQiOiIwYjlhNmYzZSJ9.signature',
+  refresh_token: 'rt_example_5hJk8sQw',
+  token_type: 'Bearer',
+  expires_in: 720,
+}
+
 /** Call it after the transaction that opened or refreshed the auth session has committed. */
 export const createTokenSet = async (
   { accessTokens }: Pick<Services, 'accessTokens'>,

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, generated from the route declarations and the texts of the reference. */
+/** The OpenAPI 3.1 document, generated from the routes. */
 import { z } from 'zod'
 import { basePath } from '../http/app.ts'
 import { type RefusalCode, refusals } from '../http/refusals.ts'
@@ -8,7 +8,6 @@ import { describeErrorReplies, errorExamples, headers } from './replies.ts'
 import { createSchemaConverter } from './schemas.ts'
 import { securitySchemes } from './security.ts'
 import { describeTags } from './tags.ts'
-import { operationTexts } from './texts.ts'
 import { describeUnversioned } from './unversioned.ts'
 import { describeWebhooks } from './webhooks.ts'
 
@@ -44,8 +43,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
   const paths: Record<string, Record<string, Operation>> = {}
   for (const route of routes) {
     const path = basePath + route.path
-    const text = operationTexts[`${route.method} ${route.path}`]
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, text, converter) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeOperation(route, converter) }
   }
   Object.assign(paths, describeUnversioned(converter))
   const webhooks = describeWebhooks(converter)

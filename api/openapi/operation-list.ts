@@ -1,6 +1,6 @@
 /** The operations of an OpenAPI document as plain HTML. */
+import type { Examples } from '../http/operation-text.ts'
 import type { OpenapiDocument } from './document.ts'
-import type { Examples } from './operation-text.ts'
 import type { Operation } from './operations.ts'
 
 export const escapeHtml = (text: string): string =>

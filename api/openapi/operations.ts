@@ -1,7 +1,6 @@
-/** One operation of the OpenAPI document, from the declaration of its route and the text of the reference. */
+/** One operation of the OpenAPI document, from its route. */
 import { type RateLimitName, rateLimitDefaults } from '../../platform/config/values.ts'
 import type { Route } from '../http/route.ts'
-import type { OperationText } from './operation-text.ts'
 import { describeErrors, describeJson, describeSuccesses, listErrorCodes } from './replies.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 import { securityByCaller } from './security.ts'
@@ -18,55 +17,46 @@ export interface Operation {
   readonly responses: Readonly<Record<string, { readonly description: string } | { readonly $ref: string }>>
 }
 
-export function describeOperation(
-  route: Route,
-  text: OperationText | undefined,
-  converter: SchemaConverter,
-): Operation {
-  const description = [text?.description, describeLimit(route)].filter((part) => part !== undefined).join('\n\n')
-  const requestBody = describeBody(route, text, converter)
+export function describeOperation(route: Route, converter: SchemaConverter): Operation {
+  const requestBody = describeBody(route, converter)
   return {
-    operationId: text?.id ?? deriveOperationId(route),
+    operationId: route.id,
     summary: route.summary,
-    ...(description === '' ? {} : { description }),
+    description: [route.description, ...describeLimit(route)].join('\n\n'),
     tags: [tagOf(route.path)],
     security: securityByCaller[route.caller],
     parameters: [
       ...describeParameters('path', route.params, converter),
       ...describeParameters('query', route.query, converter),
       ...describeHeaders(route.requestHeaders, true),
-      ...describeHeaders(text?.headers, false),
+      ...describeHeaders(route.optionalHeaders, false),
     ],
     ...(requestBody ? { requestBody } : {}),
-    responses: { ...describeSuccesses(route, text, converter), ...describeErrors(listErrorCodes(route)) },
+    responses: { ...describeSuccesses(route, converter), ...describeErrors(listErrorCodes(route)) },
   }
-}
-
-/** `GET /auth/oauth/{provider}/start` becomes `getAuthOauthByProviderStart`: an id for a route without a text. */
-function deriveOperationId({ method, path }: Route): string {
-  const words = path.replaceAll(/\{(\w+)\}/g, 'by-$1').split(/[^A-Za-z0-9]+/)
-  return method.toLowerCase() + words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
 }
 
 const limitSubjects: Readonly<Record<string, string>> = { user: 'account', relay_watcher: 'account' }
 
-function describeLimit({ limit, caller }: Route): string | undefined {
-  if (!limit) return undefined
+function describeLimit({ limit, caller }: Route): string[] {
+  if (!limit) return []
   const name: RateLimitName = limit
   const subject = limitSubjects[caller] ?? 'network of the client'
-  return `**Limit:** ${rateLimitDefaults[name]} requests a minute for each ${subject} (\`${name}\`), unless the service is configured otherwise.`
+  return [
+    `**Limit:** ${rateLimitDefaults[name]} requests a minute for each ${subject} (\`${name}\`), unless the service is configured otherwise.`,
+  ]
 }
 
-function describeBody(route: Route, text: OperationText | undefined, converter: SchemaConverter): object | undefined {
+function describeBody(route: Route, converter: SchemaConverter): object | undefined {
   if (route.bytesMax !== undefined) {
     const schema = { type: 'object', description: `The raw body, at most ${route.bytesMax / 1024} KiB.` }
-    return { required: true, content: describeJson(schema, text?.requests) }
+    return { required: true, content: describeJson(schema, route.examples?.requests) }
   }
   if (!route.body) return undefined
   return {
     // Operator routes require a JSON content type, so clients always send a body.
     required: route.caller === 'operator' || !route.body.safeParse({}).success,
-    content: describeJson(converter.convert(route.body, 'input'), text?.requests),
+    content: describeJson(converter.convert(route.body, 'input'), route.examples?.requests),
   }
 }
 

@@ -1,7 +1,7 @@
 /** The replies of an operation: successes from its schemas, errors from the table of refusals. */
+import type { Example, Examples } from '../http/operation-text.ts'
 import { type RefusalCode, refusals } from '../http/refusals.ts'
 import type { Route } from '../http/route.ts'
-import type { Example, Examples, OperationText } from './operation-text.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
 const referToHeaders = (...names: (keyof typeof headers)[]) =>
@@ -47,7 +47,7 @@ const successTexts: Readonly<Record<string, string>> = {
   '204': 'Success, without a body',
 }
 
-export function describeSuccesses(route: Route, text: OperationText | undefined, converter: SchemaConverter) {
+export function describeSuccesses(route: Route, converter: SchemaConverter) {
   return Object.fromEntries(
     Object.entries(route.answers).map(([status, answer]) => {
       return [
@@ -57,9 +57,11 @@ export function describeSuccesses(route: Route, text: OperationText | undefined,
           headers: referToHeaders(
             'X-Request-Id',
             ...(route.limit ? (['RateLimit', 'RateLimit-Policy'] as const) : []),
-            ...(text?.replyHeaders?.[Number(status)] ?? []),
+            ...(route.replyHeaders?.[Number(status)] ?? []),
           ),
-          ...(answer ? { content: describeJson(converter.convert(answer), text?.replies?.[Number(status)]) } : {}),
+          ...(answer
+            ? { content: describeJson(converter.convert(answer), route.examples?.replies?.[Number(status)]) }
+            : {}),
         },
       ]
     }),

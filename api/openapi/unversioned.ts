@@ -1,6 +1,6 @@
 /** The operations outside the base path. Their routes are in `api/http/unversioned-routes.ts`. */
 import { z } from 'zod'
-import type { OperationText } from './operation-text.ts'
+import type { OperationText } from '../http/operation-text.ts'
 import type { Operation } from './operations.ts'
 import type { SchemaConverter } from './schemas.ts'
 
@@ -16,7 +16,6 @@ const allOk = { postgres: 'ok', temporal: 'ok', worker: 'ok', tasks: 'ok' }
 
 interface UnversionedOperation extends OperationText {
   readonly path: string
-  readonly summary: string
   /** A schema for JSON, otherwise a content type. */
   readonly answers: Readonly<Record<number, z.ZodType | string>>
 }
@@ -29,12 +28,14 @@ export const unversionedOperations: readonly UnversionedOperation[] = [
     description:
       'For people and for monitoring. 503 with the same body when Postgres, Temporal or every worker is unavailable, or when tasks or commands have waited for more than 30 s for a worker to carry them out.',
     answers: { 200: Health, 503: Health },
-    replies: {
-      200: { ok: { summary: 'Everything works', value: { status: 'ok', checks: allOk } } },
-      503: {
-        failing: {
-          summary: 'No worker is running',
-          value: { status: 'failing', checks: { ...allOk, worker: 'failing' } },
+    examples: {
+      replies: {
+        200: { ok: { summary: 'Everything works', value: { status: 'ok', checks: allOk } } },
+        503: {
+          failing: {
+            summary: 'No worker is running',
+            value: { status: 'failing', checks: { ...allOk, worker: 'failing' } },
+          },
         },
       },
     },
@@ -45,7 +46,7 @@ export const unversionedOperations: readonly UnversionedOperation[] = [
     summary: 'Check whether the process runs',
     description: 'Always 200 while the process can reply. A supervisor restarts a process that does not reply.',
     answers: { 200: z.object({ status: z.literal('ok') }) },
-    replies: { 200: statusExample('ok') },
+    examples: { replies: { 200: statusExample('ok') } },
   },
   {
     path: '/readyz',
@@ -57,7 +58,7 @@ export const unversionedOperations: readonly UnversionedOperation[] = [
       200: z.object({ status: z.literal('ready') }),
       503: z.object({ status: z.enum(['starting', 'draining']) }),
     },
-    replies: { 200: statusExample('ready'), 503: statusExample('draining') },
+    examples: { replies: { 200: statusExample('ready'), 503: statusExample('draining') } },
   },
   {
     path: '/metrics',
@@ -65,7 +66,9 @@ export const unversionedOperations: readonly UnversionedOperation[] = [
     summary: 'Read the metrics',
     description: 'In the text format of Prometheus, for all processes of the service.',
     answers: { 200: 'text/plain' },
-    replies: { 200: { sample: { summary: 'Two lines', value: 'svc_workers_alive 1\nsvc_metrics_complete 1\n' } } },
+    examples: {
+      replies: { 200: { sample: { summary: 'Two lines', value: 'svc_workers_alive 1\nsvc_metrics_complete 1\n' } } },
+    },
   },
   {
     path: '/openapi.json',
@@ -73,7 +76,7 @@ export const unversionedOperations: readonly UnversionedOperation[] = [
     summary: 'Read this document',
     description: 'The OpenAPI 3.1 document that this reference shows.',
     answers: { 200: z.looseObject({ openapi: z.string() }) },
-    replies: { 200: { sample: { summary: 'The first member', value: { openapi: '3.1.0' } } } },
+    examples: { replies: { 200: { sample: { summary: 'The first member', value: { openapi: '3.1.0' } } } } },
   },
 ]
 
@@ -83,7 +86,7 @@ export const describeUnversioned = (converter: SchemaConverter): Record<string, 
   )
 
 const describe = (
-  { id, summary, description, answers, replies }: UnversionedOperation,
+  { id, summary, description, answers, examples }: UnversionedOperation,
   converter: SchemaConverter,
 ): Operation => ({
   operationId: id,
@@ -95,7 +98,7 @@ const describe = (
   responses: Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {
       const schema = typeof answer === 'string' ? { type: 'string' } : converter.convert(answer)
-      const content = { schema, examples: replies?.[Number(status)] }
+      const content = { schema, examples: examples?.replies?.[Number(status)] }
       const type = typeof answer === 'string' ? answer : 'application/json'
       return [status, { description: status === '200' ? 'Success' : 'Not available', content: { [type]: content } }]
     }),

@@ -29,7 +29,9 @@ const presentDetail = (row: BillingEventDetailRow): z.infer<typeof EventDetail> 
 })
 
 export const showBillingEvent = route.operator({
+  id: 'inspectBillingEvent',
   summary: 'Inspect a billing event',
+  description: 'One billing event with its normalised form, as the subscription workflow reads it.',
   params: z.object({ id }),
   answers: { 200: z.object({ event: EventDetail }) },
   refuses: ['not_found'],

@@ -46,7 +46,9 @@ export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> =>
 const pageMax = 50
 
 export const listBillingEvents = route.operator({
+  id: 'listBillingEvents',
   summary: 'List billing events',
+  description: 'Events of billing providers and operators, newest first, 50 a page.',
   query: z.object({
     status: Status.optional(),
     provider: z.enum(billingSources).optional(),
@@ -68,7 +70,10 @@ export const listBillingEvents = route.operator({
 })
 
 export const dismissBillingEvent = route.operator({
+  id: 'dismissBillingEvent',
   summary: 'Dismiss a billing event',
+  description:
+    'Marks a parked or dead event as one that needs no attention. Any other event is refused with `invalid_transition`. Safe to repeat.',
   params: z.object({ id }),
   body: ReasonOnly,
   answers: { 200: z.object({ event: EventView }) },
@@ -97,7 +102,10 @@ export const dismissBillingEvent = route.operator({
 })
 
 export const replayBillingEvent = route.operator({
+  id: 'replayBillingEvent',
   summary: 'Replay a billing event',
+  description:
+    'Parses the stored bytes of an event again and applies the result, for example after a change of the configuration. Safe to repeat.',
   params: z.object({ id }),
   body: ReasonOnly,
   answers: { 200: z.object({ event: EventView }) },

@@ -39,7 +39,9 @@ const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription>
 })
 
 export const listOfAccount = route.operator({
+  id: 'listUserSubscriptions',
   summary: 'List the subscriptions of an account',
+  description: "An account's subscriptions at billing providers, ended ones last, at most 100.",
   params: z.object({ id }),
   answers: { 200: z.object({ subscriptions: z.array(OperatorSubscription), next_cursor: z.null() }) },
   refuses: ['not_found'],
@@ -51,7 +53,10 @@ export const listOfAccount = route.operator({
 })
 
 export const showSubscription = route.operator({
+  id: 'inspectPlan',
   summary: 'Inspect the plan of an account',
+  description:
+    'The entitlement of an account, the snapshot of its subscription workflow (null if it does not run or does not answer in time), and the address of the workflow in the Temporal UI.',
   params: z.object({ id }),
   answers: {
     200: z.object({ entitlement: EntitlementView, ...SubscriptionWorkflowView.shape }),
@@ -71,7 +76,9 @@ export const showSubscription = route.operator({
 const pageMax = 50
 
 export const listUnusedBilledAccounts = route.operator({
+  id: 'listUnusedBilling',
   summary: 'List accounts that pay for nothing',
+  description: 'Accounts that pay for nothing: for add-ons without a plan, or for more than one plan.',
   query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
   answers: {
     200: z.object({

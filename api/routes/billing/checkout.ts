@@ -18,10 +18,27 @@ const CheckoutBody = z
   .refine((body) => (body.plan === undefined) !== (body.addons === undefined), 'must have either plan or addons')
 
 export const checkout = route.user({
+  id: 'createCheckout',
   summary: 'Create a payment page',
+  description:
+    "Creates a payment page at the billing provider and returns its address for the browser. Nothing changes until the provider's webhook arrives. `addons` is the total that the account should have; the page sells the missing ones. Refused with `already_subscribed` if nothing is missing.",
   body: CheckoutBody,
   answers: { 200: z.object({ checkout_url: z.url() }) },
   refuses: ['already_subscribed', 'billing_provider_error', 'forbidden'],
+  examples: {
+    requests: {
+      plan: { summary: 'Buy the plan', value: { plan: 'paid' } },
+      addons: { summary: 'Have two add-ons', value: { addons: 2 } },
+    },
+    replies: {
+      200: {
+        page: {
+          summary: 'A payment page',
+          value: { checkout_url: 'https://relay.example.com/sandbox/checkout?session=cs_1042' },
+        },
+      },
+    },
+  },
   handle: async ({ caller, body }, services) => {
     const { sql, config, billing, log } = services
     const [plan, profile, customerId] = await Promise.all([
@@ -77,7 +94,10 @@ const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
   planStatus === 'cancelled' || (planStatus === 'active' && endsAt !== null)
 
 export const subscription = route.user({
+  id: 'getPlan',
   summary: 'Show the plan',
+  description:
+    'The plan with its add-ons, when it renews or ends, and the subscriptions at billing providers that have not ended.',
   answers: {
     200: z.object({
       plan_tier: z.enum(planTiers),

@@ -9,7 +9,10 @@ import { ok, route } from '../../http/route.ts'
 import type { Services } from '../../services.ts'
 
 export const open = route.user({
+  id: 'createPortalLink',
   summary: 'Open the page for payments',
+  description:
+    'Returns the address of a page where the caller manages payments. It is personal and expires within minutes: request it when the user opens it. 404 without subscriptions.',
   secret: true,
   answers: { 200: z.object({ portal_url: z.url() }) },
   refuses: ['not_found', 'billing_provider_error'],

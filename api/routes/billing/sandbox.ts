@@ -43,7 +43,10 @@ const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => 
 })
 
 export const list = route.user({
+  id: 'listSandboxSubscriptions',
   summary: 'List the subscriptions at the sandbox',
+  description:
+    "The caller's subscriptions at the sandbox, oldest first, with the outcomes that are possible now. 404 with another billing provider.",
   answers: { 200: z.object({ subscriptions: z.array(SubscriptionView) }) },
   refuses: ['not_found'],
   handle: async ({ caller }, services) => {
@@ -54,7 +57,10 @@ export const list = route.user({
 })
 
 export const act = route.user({
+  id: 'playSandboxOutcome',
   summary: 'Play an outcome at the sandbox',
+  description:
+    'Plays something that would happen at a real provider, such as a failed payment. The reply comes once the webhook is accepted. With the `version` of an earlier reply a repeated request acts once.',
   params: z.object({ subscription_id: z.string().regex(/^sub_[\w-]{1,60}$/), outcome: z.enum(sandboxOutcomes) }),
   /** With the `version` from an earlier reply, a repeated request acts once. */
   body: z.object({ quantity: z.int().min(0).max(addonsMax).optional(), version: z.string().max(40).optional() }),

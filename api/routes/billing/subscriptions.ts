@@ -53,7 +53,10 @@ export function presentSubscriptions(
 const isCancellable = ({ status }: AccountSubscription): boolean => status === 'active' || status === 'past_due'
 
 export const cancel = route.user({
+  id: 'cancelSubscription',
   summary: 'Cancel a subscription',
+  description:
+    'Cancels at the billing provider. The subscription ends with its paid period, or at once if a payment is outstanding. Safe to repeat.',
   params: z.object({ subscription_id: storableText(200) }),
   answers: { 200: z.object({ subscription: SubscriptionView }) },
   refuses: ['not_found', 'billing_provider_error'],

@@ -41,7 +41,10 @@ export function presentUsage(
 }
 
 export const current = route.user({
+  id: 'getUsage',
   summary: 'Show the relay time of the cycle',
+  description:
+    'The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case.',
   answers: { 200: UsageView },
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {
@@ -63,7 +66,10 @@ const presentConnections = (connections: readonly ConnectionSeconds[]): z.infer<
   connections.map(({ connectionId, seconds }) => ({ connection_id: connectionId, seconds }))
 
 export const days = route.user({
+  id: 'getUsageByDay',
   summary: 'Show the relay time of the cycle by day',
+  description:
+    'The relay time of the current cycle for each day in UTC and each connection, with a forecast to the end of the cycle at the average pace so far.',
   answers: {
     200: UsageView.extend({
       forecast_seconds: z

@@ -49,7 +49,9 @@ const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
 const pageSize = 100
 
 export const listInstances = route.operator({
+  id: 'listInstances',
   summary: 'List instances',
+  description: 'Instances at the providers, newest first, 100 a page, including those that no live session owns.',
   query: z.object({
     instance_id: storableText(200).optional(),
     region: storableText(32).optional(),

@@ -45,7 +45,9 @@ const presentRegion = (config: RegionConfig, row: RegionRow): z.infer<typeof Reg
 })
 
 export const listRegions = route.operator({
+  id: 'listRegionDetails',
   summary: 'List regions with their instances',
+  description: 'The regions in the configured order, with their sessions and instances.',
   answers: { 200: z.object({ regions: z.array(RegionView) }) },
   refuses: [],
   handle: async (_, { sql, config }) => {
@@ -71,14 +73,18 @@ const changeParts = {
 
 export const drain = route.operator({
   ...changeParts,
+  id: 'drainRegion',
   summary: 'Drain a region',
+  description: 'Stops new sessions in a region, while its live sessions run on. Safe to repeat.',
   handle: async ({ params, body, ip }, services) =>
     ok({ region: await changeRegion(params.region, services, 'drain', { ip, ...body }) }),
 })
 
 export const resume = route.operator({
   ...changeParts,
+  id: 'resumeRegion',
   summary: 'Resume a region',
+  description: 'Allows new sessions in a drained region again. Safe to repeat.',
   handle: async ({ params, body, ip }, services) =>
     ok({ region: await changeRegion(params.region, services, 'resume', { ip, ...body }) }),
 })

@@ -1,6 +1,7 @@
 /** Regions and their capacity. */
 import { z } from 'zod'
 import { type CapacityStatus, capacityStatuses, defaultRegionOf } from '../../../domain/fleet/regions.ts'
+import type { OperationExamples } from '../../http/operation-text.ts'
 import { ok, route } from '../../http/route.ts'
 import { timestamp } from '../../http/schemas.ts'
 
@@ -9,7 +10,9 @@ const Status = z.enum(capacityStatuses)
 export const Image = z.object({ image_id: z.string(), version: z.string(), released_at: timestamp })
 
 export const manifest = route.user({
+  id: 'listRegions',
   summary: 'List the regions',
+  description: 'The regions to choose from, whether each takes a relay now, and the image that relays run there.',
   answers: {
     200: z.object({
       regions: z.array(
@@ -46,8 +49,28 @@ export const manifest = route.user({
   },
 })
 
+const capacityExamples: OperationExamples = {
+  replies: {
+    200: {
+      limited: {
+        summary: 'One region is nearly full',
+        value: {
+          status: 'available',
+          regions: [
+            { region: 'eu-central', display_name: 'Frankfurt', status: 'available' },
+            { region: 'us-east', display_name: 'Virginia', status: 'limited' },
+          ],
+          as_of: '2026-08-01T18:30:00.000Z',
+        },
+      },
+    },
+  },
+}
+
 export const capacity = route.none({
+  id: 'getCapacity',
   summary: 'Show whether relays can be started',
+  description: 'Public. Whether relays can be started, overall and by region. It is computed once a second at most.',
   answers: {
     200: z.object({
       status: Status,
@@ -56,6 +79,7 @@ export const capacity = route.none({
     }),
   },
   refuses: [],
+  examples: capacityExamples,
   handle: async (_, { findRegionStatuses }) => {
     const { regions, asOf } = await findRegionStatuses()
     const has = (status: CapacityStatus) => regions.some((one) => one.status === status)

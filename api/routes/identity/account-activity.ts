@@ -17,7 +17,10 @@ const ActivityView = EntryView.extend({
 })
 
 export const list = route.user({
+  id: 'listActivityWithRelays',
   summary: 'List the activity of the account with its relays',
+  description:
+    'The audit entries of the account together with the starts and ends of its relays, newest first, all or of one group.',
   query: z.object({ group: z.enum(activityGroups).optional(), cursor: Cursor.optional() }),
   answers: { 200: z.object({ entries: z.array(ActivityView), next_cursor: Cursor.nullable() }) },
   refuses: [],

@@ -15,7 +15,10 @@ const OwnPassword = z
   .describe('Required if the account has a password. Otherwise the sign-in must be at most 10 minutes old.')
 
 export const show = route.user({
+  id: 'getAccountSecurity',
   summary: 'Show the security of the account',
+  description:
+    'What proves the owner of the account before a change, and until when a scheduled deletion can be withdrawn.',
   answers: {
     200: z.object({
       has_password: z.boolean(),
@@ -37,7 +40,10 @@ export const show = route.user({
 })
 
 export const changePassword = route.user({
+  id: 'changePassword',
   summary: 'Change the password',
+  description:
+    'Sets a new password and ends every other sign-in of the account. The current password is required; an account without one gets its first password by a reset link.',
   body: z.object({ current_password: z.string(), new_password: NewPassword }),
   answers: { 204: null },
   refuses: ['invalid_credentials', 'password_not_set'],
@@ -49,7 +55,10 @@ export const changePassword = route.user({
 })
 
 export const changeEmail = route.user({
+  id: 'requestEmailChange',
   summary: 'Request a change of the email address',
+  description:
+    'Mails a link to the new address, and the address changes when the link is opened. The reply does not reveal whether the address is taken. The password is required, or a recent sign-in for an account without one.',
   body: z.object({ email: EmailAddress, password: OwnPassword }),
   answers: { 202: EmptyObject },
   refuses: ['invalid_credentials', 'recent_sign_in_required'],
@@ -60,7 +69,10 @@ export const changeEmail = route.user({
 })
 
 export const confirmEmail = route.none({
+  id: 'confirmEmailChange',
   summary: 'Confirm a change of the email address',
+  description:
+    'Changes the address with the token of the mailed link, which works once. Refused if another account has the address by then.',
   body: z.object({ token: z.string() }),
   answers: { 204: null },
   refuses: ['token_invalid', 'email_taken'],
@@ -71,10 +83,18 @@ export const confirmEmail = route.none({
 })
 
 export const scheduleDeletion = route.user({
+  id: 'scheduleDeletion',
   summary: 'Schedule the deletion of the account',
+  description:
+    'Ends the relays of the account, cancels its subscriptions and ends its other sign-ins at once. The account itself is deleted at `deletion_due_at`; until then the deletion can be withdrawn. Safe to repeat.',
   body: z.object({ password: OwnPassword }),
   answers: { 200: z.object({ deletion_due_at: timestamp }) },
   refuses: ['invalid_credentials', 'recent_sign_in_required'],
+  examples: {
+    replies: {
+      200: { scheduled: { summary: 'Scheduled', value: { deletion_due_at: '2026-08-08T18:30:00.000Z' } } },
+    },
+  },
   handle: async ({ caller, body, ip, incoming: { socket } }, services) => {
     const dueAt = await scheduleAccountDeletion(services, caller, body.password, { ip, socket })
     return ok({ deletion_due_at: dueAt.toISOString() })
@@ -82,7 +102,9 @@ export const scheduleDeletion = route.user({
 })
 
 export const restore = route.user({
+  id: 'withdrawDeletion',
   summary: 'Withdraw the deletion of the account',
+  description: 'Withdraws the scheduled deletion. Cancelled subscriptions stay cancelled. Safe to repeat.',
   answers: { 204: null },
   refuses: [],
   handle: async ({ caller, ip }, services) => {

@@ -9,7 +9,10 @@ import { passwordHashField } from '../../identity/operator-credentials.ts'
 import { createSecretToken, hashSecretToken } from '../../identity/secret-tokens.ts'
 
 export const signIn = route.operator({
+  id: 'openOperatorSession',
   summary: 'Open an operator session',
+  description:
+    'Exchanges the operator password (HTTP Basic) for the token of a session that ends soon, and after 15 minutes without use. Refused with the token of a session: it cannot prolong itself. Wrong passwords are limited and audited.',
   body: EmptyObject,
   answers: {
     201: z.object({
@@ -19,6 +22,16 @@ export const signIn = route.operator({
   },
   refuses: [],
   secret: true,
+  examples: {
+    replies: {
+      201: {
+        session: {
+          summary: 'An operator session',
+          value: { operator_token: 'operator_example_5tGb8yHn', expires_at: '2026-08-01T19:00:00.000Z' },
+        },
+      },
+    },
+  },
   handle: async ({ caller, ip }, { sql, sealing, config }) => {
     // Otherwise a session could be prolonged for ever.
     if (caller.sessionId !== undefined || config.operatorPassword === undefined)
@@ -38,7 +51,9 @@ export const signIn = route.operator({
 })
 
 export const signOut = route.operator({
+  id: 'closeOperatorSession',
   summary: 'Close the operator session',
+  description: 'Ends the session of the token. Does nothing with the password. Safe to repeat.',
   body: EmptyObject,
   answers: { 204: null },
   refuses: [],

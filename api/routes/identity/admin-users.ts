@@ -63,7 +63,10 @@ const UserFilter = z
   )
 
 export const findUser = route.operator({
+  id: 'findUser',
   summary: 'Find accounts',
+  description:
+    'The account with exactly this address, without regard to case, or an empty list. Or the accounts that match all other filters, in the order of their ids, 50 a page. One filter is required.',
   query: UserFilter,
   answers: { 200: z.object({ users: z.array(OperatorUser), next_cursor: id.nullable() }) },
   refuses: [],
@@ -116,7 +119,10 @@ async function findByEmail(sql: Sql, email: string): Promise<ProfileRow[]> {
 }
 
 export const showUser = route.operator({
+  id: 'getUser',
   summary: 'Show an account',
+  description:
+    'An account with its entitlement, its live sessions without secrets, and the snapshot of its subscription workflow, which may take 2 seconds.',
   params: ById,
   answers: { 200: UserDetail },
   refuses: ['not_found'],
@@ -140,7 +146,10 @@ const changeParts = { params: ById, refuses: ['not_found'] } as const
 
 export const grant = route.operator({
   ...changeParts,
+  id: 'grantPlan',
   summary: 'Grant or withdraw a complimentary plan',
+  description:
+    'Grants a complimentary plan, until a date or without an end; `free` withdraws it. A plan that the account pays for is not changed. The grant is stored in any case; the reply shows its effect if it was applied within five seconds.',
   body: z.object({
     plan_tier: z.enum(['free', 'paid']),
     addons: z.int().min(0).max(addonsMax).default(0),
@@ -185,7 +194,10 @@ async function waitUntilApplied(
 
 export const relayAccess = route.operator({
   ...changeParts,
+  id: 'setRelayAccess',
   summary: 'Enable or disable relays for an account',
+  description:
+    'Enables or disables relays for an account, whatever its plan. Disabling ends its live relays. Safe to repeat.',
   body: z.object({ enabled: z.boolean(), reason: Reason }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
   handle: async (request, services) => {
@@ -202,7 +214,10 @@ export const relayAccess = route.operator({
 
 export const disable = route.operator({
   ...changeParts,
+  id: 'disableUser',
   summary: 'Disable or enable an account',
+  description:
+    'Disables an account and ends its auth sessions and relays, or enables it again with `disabled: false`. Safe to repeat.',
   body: z.object({ disabled: z.boolean().default(true), reason: Reason }),
   answers: { 200: z.object({ user: OperatorUser }) },
   handle: async (request, services) => {

@@ -65,7 +65,10 @@ const presentPage = <Entry>(rows: readonly ListedAuditRow[], presentEntry: (row:
 }
 
 export const own = route.user({
+  id: 'listActivity',
   summary: 'List the activity of the account',
+  description:
+    'What happened to the account and who did it, newest first, 50 entries a page. The addresses and notes of operators are left out.',
   query: z.object({ group: z.enum(activityGroups).optional(), cursor: EntryId.optional() }),
   answers: { 200: z.object({ entries: z.array(EntryView), next_cursor: EntryId.nullable() }) },
   refuses: [],
@@ -77,7 +80,9 @@ export const own = route.user({
 })
 
 export const list = route.operator({
+  id: 'listAuditEntries',
   summary: 'List audit entries',
+  description: 'The audit trail of one account or of all, newest first, 50 entries a page.',
   query: z.object({
     user_id: id.optional().describe('The account that the actions concern.'),
     action: z

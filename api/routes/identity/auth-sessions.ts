@@ -6,15 +6,24 @@ import { noContent, ok, route } from '../../http/route.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import type { User } from '../../identity/access-tokens.ts'
 import { endAuthSession, endOtherAuthSessions, refreshAuthSession } from '../../identity/auth-sessions.ts'
-import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
+import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
 import { parseUserAgent } from '../../identity/user-agent.ts'
 
 export const refresh = route.none({
+  id: 'refreshTokens',
   summary: 'Refresh the tokens',
+  description:
+    'Replaces the refresh token, which lasts 30 days, and returns a new access token.\n\nA lost reply can be repeated: for 15 seconds the replaced token still works while its successor is unused. Any other use of a replaced token ends the auth session, because the token may have been stolen.',
   secret: true,
   body: z.object({ refresh_token: z.string() }),
   answers: { 200: TokenSet },
   refuses: ['invalid_refresh_token'],
+  examples: {
+    requests: {
+      refresh: { summary: 'The last refresh token', value: { refresh_token: exampleTokenSet.refresh_token } },
+    },
+    replies: { 200: { refreshed: { summary: 'A new token set', value: exampleTokenSet } } },
+  },
   handle: async ({ body, ip }, services) => {
     const refreshed = await services.sql.begin((tx) => refreshAuthSession(tx, body.refresh_token, ip))
     if (!refreshed) throw new Refusal('invalid_refresh_token')
@@ -23,7 +32,9 @@ export const refresh = route.none({
 })
 
 export const logout = route.user({
+  id: 'signOut',
   summary: 'Sign out',
+  description: 'Ends the auth session of the access token. Both of its tokens stop working at once.',
   answers: { 204: null },
   refuses: [],
   handle: async ({ caller, ip }, { sql }) => {
@@ -33,7 +44,10 @@ export const logout = route.user({
 })
 
 export const list = route.user({
+  id: 'listAuthSessions',
   summary: 'List the sign-ins of the account',
+  description:
+    'Where the account is signed in: at most 100 auth sessions, the most recently used first. `current` marks the one of the access token.',
   answers: {
     200: z.object({
       sessions: z.array(
@@ -70,7 +84,9 @@ const present = (session: AuthSession, caller: User) => ({
 })
 
 export const revoke = route.user({
+  id: 'revokeAuthSession',
   summary: 'Revoke a sign-in of the account',
+  description: 'Ends a sign-in of the account, whose tokens stop working at once. Safe to repeat.',
   params: z.object({ id }),
   answers: { 204: null },
   refuses: ['not_found'],
@@ -83,7 +99,9 @@ export const revoke = route.user({
 })
 
 export const revokeOthers = route.user({
+  id: 'revokeOtherAuthSessions',
   summary: 'Sign out everywhere else',
+  description: 'Ends every sign-in of the account but that of the access token. Returns their number. Safe to repeat.',
   answers: { 200: z.object({ revoked: z.int() }) },
   refuses: [],
   handle: async ({ caller, ip }, { sql }) =>

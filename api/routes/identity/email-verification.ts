@@ -5,7 +5,10 @@ import { EmptyObject } from '../../http/schemas.ts'
 import { previewVerification, resendVerificationLink, verifyEmail } from '../../identity/email-verification.ts'
 
 export const preview = route.none({
+  id: 'previewVerification',
   summary: 'Show whether an address is verified already',
+  description:
+    'Shows whether the address of a mailed link is verified already, so that a page of an old link can say so. Changes nothing.',
   body: z.object({ token: z.string() }),
   answers: {
     200: z.object({
@@ -21,7 +24,9 @@ export const preview = route.none({
 })
 
 export const verify = route.none({
+  id: 'verifyEmail',
   summary: 'Verify an email address with a mailed link',
+  description: 'Proves that the user receives mail at the address. The token works once, within 24 hours.',
   body: z.object({ token: z.string() }),
   answers: { 204: null },
   refuses: ['token_invalid'],
@@ -32,7 +37,9 @@ export const verify = route.none({
 })
 
 export const resend = route.user({
+  id: 'resendVerification',
   summary: 'Mail the verification link again',
+  description: 'Mails another verification link. Does nothing if the address is verified. Safe to repeat.',
   answers: { 202: EmptyObject },
   refuses: [],
   handle: async ({ caller }, services) => {

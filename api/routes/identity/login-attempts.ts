@@ -1,6 +1,7 @@
 /** Plugin logins: started and polled by a plugin, approved or denied by a user in the browser. */
 import { z } from 'zod'
 import { type LoginAttempt, loginAttemptSeconds } from '../../../db/identity/login-attempts.ts'
+import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { created, noContent, ok, route } from '../../http/route.ts'
 import { id, timestamp } from '../../http/schemas.ts'
@@ -12,7 +13,7 @@ import {
   pollSeconds,
   startPluginLogin,
 } from '../../identity/plugin-logins.ts'
-import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
+import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
 
 const clientNameLengthMax = 64
 
@@ -26,8 +27,30 @@ const ClientName = z
     `must have 1 to ${clientNameLengthMax} visible characters`,
   )
 
+const startExamples: OperationExamples = {
+  requests: { plugin: { summary: 'A plugin', value: { client_name: 'OBS plugin' } } },
+  replies: {
+    201: {
+      started: {
+        summary: 'A login attempt',
+        value: {
+          login_attempt_id: 'c51ce410-c124-4a0e-bd5b-1f2e3d4c5b6a',
+          authorize_url: 'https://relay.example.com/login?attempt=c51ce410-c124-4a0e-bd5b-1f2e3d4c5b6a',
+          poll_token: 'poll_example_9fTz3bNc',
+          user_code: 'ABCD-2345',
+          expires_in: 300,
+          interval: 2,
+        },
+      },
+    },
+  },
+}
+
 export const start = route.none({
+  id: 'startPluginLogin',
   summary: 'Start a plugin login',
+  description:
+    'Starts a login attempt of 5 minutes. Open `authorize_url` in the browser of the user, show `user_code`, and poll with `poll_token`. The page in the browser shows the same code, so that the user recognises the attempt. Only the approval in the browser signs the plugin in.',
   secret: true,
   body: z.object({ client_name: ClientName.default('plugin') }),
   answers: {
@@ -41,6 +64,7 @@ export const start = route.none({
     }),
   },
   refuses: [],
+  examples: startExamples,
   handle: async ({ body, ip, userAgent }, services) => {
     const started = await startPluginLogin(services, { clientName: body.client_name, ip, userAgent })
     return created({
@@ -54,8 +78,29 @@ export const start = route.none({
   },
 })
 
+const pollExamples: OperationExamples = {
+  requests: {
+    attempt: {
+      summary: 'The attempt that was started',
+      value: {
+        login_attempt_id: 'c51ce410-c124-4a0e-bd5b-1f2e3d4c5b6a',
+        poll_token: 'poll_example_9fTz3bNc',
+      },
+    },
+  },
+  replies: {
+    200: {
+      pending: { summary: 'The user has not decided yet', value: { status: 'pending', interval: 2 } },
+      complete: { summary: 'Approved', value: { status: 'complete', ...exampleTokenSet } },
+    },
+  },
+}
+
 export const poll = route.none({
+  id: 'pollPluginLogin',
   summary: 'Poll a plugin login',
+  description:
+    'Returns `pending` until the user has decided, then the token set exactly once. Poll every `interval` seconds: faster than once a second is refused with 429, and the attempt goes on.\n\nThe attempt ends after 300 seconds (410 `attempt_expired`), also if it was approved. A denied attempt is 403 `attempt_denied`; a wrong token is 404 `not_found`, like an unknown attempt.',
   secret: true,
   body: z.object({ login_attempt_id: z.string(), poll_token: z.string() }),
   answers: {
@@ -65,6 +110,7 @@ export const poll = route.none({
     ]),
   },
   refuses: ['not_found', 'attempt_denied', 'attempt_expired', 'attempt_consumed', 'account_disabled'],
+  examples: pollExamples,
   handle: async ({ body, ip, userAgent }, services) => {
     const attemptId = id.safeParse(body.login_attempt_id)
     if (!attemptId.success) throw new Refusal('not_found')
@@ -75,7 +121,10 @@ export const poll = route.none({
 })
 
 export const read = route.user({
+  id: 'getLoginAttempt',
   summary: 'Show a plugin login',
+  description:
+    'Shows which plugin asks for access, from where and since when. Any signed-in user may read an undecided attempt.',
   params: z.object({ id }),
   answers: {
     200: z.object({
@@ -112,7 +161,10 @@ const decisionParts = {
 
 export const approve = route.user({
   ...decisionParts,
+  id: 'approveLoginAttempt',
   summary: 'Approve a plugin login',
+  description:
+    'Lets the plugin sign in to the account of the caller. Compare the code with the one that the plugin shows first. Safe to repeat.',
   refuses: ['not_found', 'attempt_denied', 'attempt_expired'],
   handle: async ({ caller, params, ip }, services) => {
     await approvePluginLogin(services, params.id, caller, ip)
@@ -122,7 +174,9 @@ export const approve = route.user({
 
 export const deny = route.user({
   ...decisionParts,
+  id: 'denyLoginAttempt',
   summary: 'Deny a plugin login',
+  description: 'Denies the plugin, also after an approval whose tokens it has not collected yet. Safe to repeat.',
   refuses: ['not_found', 'attempt_consumed', 'attempt_expired'],
   handle: async ({ caller, params, ip }, services) => {
     await denyPluginLogin(services, params.id, caller, ip)

@@ -6,7 +6,10 @@ import { confirmMerge } from '../../identity/merges.ts'
 import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
 
 export const confirm = route.none({
+  id: 'confirmMerge',
   summary: 'Confirm a merge',
+  description:
+    'Links the provider account to the existing account, after its owner has proved to be it: by the password, or by an OAuth round trip with intent `merge` through a provider that is already linked. The request lasts 10 minutes.',
   secret: true,
   params: z.object({ merge_request_id: id }),
   body: z.object({
@@ -22,6 +25,15 @@ export const confirm = route.none({
     'account_disabled',
     'provider_already_linked',
   ],
+  examples: {
+    requests: {
+      password: {
+        summary: 'With the password',
+        value: { merge_token: 'merge_example_7dRx1vLp', password: 'correct horse battery staple' },
+      },
+      oauth: { summary: 'After an OAuth round trip', value: { merge_token: 'merge_example_7dRx1vLp' } },
+    },
+  },
   handle: async ({ params, body, ip, userAgent, incoming: { socket } }, services) => {
     const opened = await confirmMerge(services, {
       mergeRequestId: params.merge_request_id,

@@ -7,7 +7,10 @@ import { previewPasswordReset, requestPasswordReset, resetPassword } from '../..
 import { NewPassword } from '../../identity/passwords.ts'
 
 export const forgot = route.none({
+  id: 'requestPasswordReset',
   summary: 'Request a link to reset the password',
+  description:
+    'Mails a link that is valid for 30 minutes, if the address has an account. The reply is always 202 and does not reveal whether it has one. Safe to repeat; each request replaces the previous link.',
   body: z.object({ email: EmailAddress }),
   answers: { 202: EmptyObject },
   refuses: [],
@@ -18,7 +21,10 @@ export const forgot = route.none({
 })
 
 export const preview = route.none({
+  id: 'previewPasswordReset',
   summary: 'Show what a password reset changes',
+  description:
+    'Shows what the reset changes besides the password, so that a page can say so before it asks for one. The link stays valid. Refused with `token_invalid` for a used, expired or unknown token.',
   secret: true,
   body: z.object({ token: z.string() }),
   answers: {
@@ -43,7 +49,10 @@ export const preview = route.none({
 })
 
 export const reset = route.none({
+  id: 'resetPassword',
   summary: 'Set a new password with a mailed link',
+  description:
+    'Sets the password with the token of a mailed link, and ends every auth session of the account. The token works once, within 30 minutes.',
   body: z.object({ token: z.string(), password: NewPassword }),
   answers: { 204: null },
   refuses: ['token_invalid'],

@@ -5,9 +5,11 @@ import type { ProfileRow } from '../../../db/identity/profiles.ts'
 import { openStreamToken } from '../../../db/sealed-tokens.ts'
 import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../../domain/billing/plans.ts'
 import { oauthProviderNames } from '../../../providers/oauth/provider.ts'
+import type { OperationExamples } from '../../http/operation-text.ts'
 import { ok, route } from '../../http/route.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
+import { activeSession } from '../../views/relay-session-examples.ts'
 import { presentUsage, UsageView } from '../billing/usage.ts'
 
 export const EntitlementView = z.object({
@@ -63,8 +65,64 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
   ...(row.deletionDueAt ? { deletion_due_at: row.deletionDueAt.toISOString() } : {}),
 })
 
+const exampleUser = {
+  id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
+  email: 'streamer@example.com',
+  email_verified: true,
+  plan_tier: 'paid',
+  relay_access_status: 'enabled',
+  stream_token: 'q7Yx2mKd9RfT4wZb',
+  linked_accounts: [
+    { provider: 'twitch', linked: true },
+    { provider: 'google', linked: false },
+    { provider: 'discord', linked: false },
+  ],
+  created_at: '2026-05-12T16:20:00.000Z',
+}
+
+const exampleEntitlement = {
+  relay_access_status: 'enabled',
+  reason_code: 'ok',
+  plan_tier: 'paid',
+  plan_status: 'active',
+  active_managed_conns: 1,
+  max_concurrent_conns: 2,
+  grace_ends_at: null,
+}
+
+const exampleUsage = {
+  cycle_start: '2026-07-15T00:00:00.000Z',
+  cycle_end: '2026-08-15T00:00:00.000Z',
+  included_seconds: 720_000,
+  consumed_seconds: 84_600,
+  remaining_seconds: 635_400,
+  overage_seconds: 0,
+  active_sessions: 1,
+  enforcement: 'report',
+  as_of: '2026-08-01T18:30:00.000Z',
+}
+
+const summaryExamples: OperationExamples = {
+  replies: {
+    200: {
+      owner: {
+        summary: 'With a live relay',
+        value: {
+          user: exampleUser,
+          entitlement: exampleEntitlement,
+          usage: exampleUsage,
+          active_relay: activeSession,
+        },
+      },
+    },
+  },
+}
+
 export const summary = route.user({
+  id: 'getAccountSummary',
   summary: 'Show the account',
+  description:
+    'Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, and the oldest live relay. With `view=dock` the reply contains no secret.',
   reads: 'account_summary',
   query: View,
   answers: {
@@ -77,6 +135,7 @@ export const summary = route.user({
   },
   refuses: [],
   secret: true,
+  examples: summaryExamples,
   handle: ({ query, read }, { config, sealing }) => {
     const { profile, entitlement, usage, liveRelays } = read
     const [oldest] = liveRelays.sessions

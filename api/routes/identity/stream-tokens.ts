@@ -3,7 +3,9 @@ import { Refusal } from '../../http/refusals.ts'
 import { route } from '../../http/route.ts'
 
 export const regenerate = route.user({
+  id: 'regenerateStreamToken',
   summary: 'Replace the stream token',
+  description: 'Reserved. Always 501 `not_available`.',
   answers: {},
   refuses: ['not_available'],
   handle: () => {

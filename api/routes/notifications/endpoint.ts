@@ -33,7 +33,10 @@ const auditEntry = (action: string, userId: string, ip: string, detail: AuditEnt
 })
 
 export const save = route.user({
+  id: 'setNotificationEndpoint',
   summary: 'Set the URL of the webhook',
+  description:
+    'Sets the URL that notifications are sent to, in place of the one before. Private addresses are refused. The reply contains the signing secret, which is shown only once: requests to a webhook are signed as Standard Webhooks 1.0 specifies (`webhook-id`, `webhook-timestamp`, `webhook-signature`).',
   secret: true,
   body: z.object({
     type: z.enum(endpointTypes),
@@ -59,7 +62,9 @@ export const save = route.user({
 })
 
 export const remove = route.user({
+  id: 'removeNotificationEndpoint',
   summary: 'Remove the endpoint. Messages that wait for it are not sent. Safe to repeat',
+  description: 'Removes the URL, and with it the notifications on this channel. Safe to repeat.',
   answers: { 204: null },
   refuses: [],
   handle: async ({ caller: { userId }, ip }, { sql }) => {
@@ -72,7 +77,9 @@ export const remove = route.user({
 })
 
 export const rotate = route.user({
+  id: 'rotateSigningSecret',
   summary: 'Replace the signing secret of the webhook',
+  description: 'Replaces the signing secret of the webhook at once. The one before signs nothing any more.',
   secret: true,
   answers: { 200: z.object({ signing_secret: SigningSecret }) },
   refuses: ['not_found'],
@@ -87,7 +94,9 @@ export const rotate = route.user({
 })
 
 export const test = route.user({
+  id: 'sendTestNotification',
   summary: 'Send a test notification',
+  description: 'Sends a test notification to the URL. Its result is among the deliveries.',
   answers: { 202: EmptyObject },
   refuses: ['not_found'],
   handle: async ({ caller: { userId } }, { sql, sealing, config }) => {

@@ -28,7 +28,9 @@ import {
 const deliveriesMax = 20
 
 export const show = route.user({
+  id: 'getNotificationSettings',
   summary: 'Show the notification settings',
+  description: 'What the account is notified of and on which channels, and its webhook without secrets.',
   answers: { 200: OverviewView },
   refuses: [],
   handle: async ({ caller: { userId } }, { sql, sealing }) => {
@@ -49,7 +51,10 @@ const Setting = z.object({ kind: Kind, channel: Channel, enabled: z.boolean() })
 const settingsMax = notificationKinds.length * notificationChannels.length
 
 export const change = route.user({
+  id: 'changeNotificationSettings',
   summary: 'Change the notification settings',
+  description:
+    'Enables or disables kinds of notifications on a channel. All of them or none are changed. Safe to repeat.',
   body: z.union([Setting, z.object({ settings: z.array(Setting).min(1).max(settingsMax) })]),
   answers: { 204: null },
   refuses: ['email_not_verified'],
@@ -79,7 +84,9 @@ async function changeSetting(sql: Sql, setting: SettingOfUser, isEnabled: boolea
 }
 
 export const deliveries = route.user({
+  id: 'listNotificationDeliveries',
   summary: 'List the last notifications with their delivery',
+  description: 'The last notifications of the account and how their delivery went, newest first.',
   answers: { 200: z.object({ deliveries: z.array(DeliveryView) }) },
   refuses: [],
   handle: async ({ caller }, { sql }) => {
@@ -92,7 +99,9 @@ const UnsubscribeToken = z.object({ token: z.string().max(1000) })
 const NotificationView = z.object({ kind: Kind, channel: Channel })
 
 export const previewUnsubscribe = route.none({
+  id: 'previewUnsubscribe',
   summary: 'Show what an unsubscribe link turns off',
+  description: 'Shows which notification the token of a link turns off. Changes nothing.',
   body: UnsubscribeToken,
   answers: { 200: NotificationView },
   refuses: ['token_invalid'],
@@ -103,7 +112,9 @@ export const previewUnsubscribe = route.none({
 })
 
 export const unsubscribe = route.none({
+  id: 'unsubscribe',
   summary: 'Turn a notification off with a mailed link',
+  description: 'Turns one notification off with the token of a link, without a sign-in. Safe to repeat.',
   body: UnsubscribeToken,
   answers: { 200: NotificationView },
   refuses: ['token_invalid'],

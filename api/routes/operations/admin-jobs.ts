@@ -34,7 +34,9 @@ const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
 const pageSize = 100
 
 export const listJobs = route.operator({
+  id: 'listJobs',
   summary: 'List background jobs',
+  description: 'Background jobs by name, with their last result and the worker that holds the lease.',
   query: z.object({ cursor: storableText(100).optional() }),
   answers: { 200: z.object({ jobs: z.array(JobView), next_cursor: z.string().nullable() }) },
   refuses: [],

@@ -50,7 +50,9 @@ const Overview = z.object({
 })
 
 export const overview = route.operator({
+  id: 'getOverview',
   summary: 'Show the health and the last hour',
+  description: 'The health of the service and the figures of the last hour. It is computed once a second at most.',
   answers: { 200: Overview },
   refuses: [],
   handle: async (_, { findOperatorOverview }) => ok(presentOverview(await findOperatorOverview())),

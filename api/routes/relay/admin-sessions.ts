@@ -57,7 +57,9 @@ export const presentForOperator = (
 })
 
 export const listSessions = route.operator({
+  id: 'listAllRelaySessions',
   summary: 'List relay sessions of all accounts',
+  description: 'Relay sessions of all accounts, newest first, 100 a page, without secrets.',
   query: z.object({
     state: State.optional(),
     region: storableText(32).optional(),
@@ -78,7 +80,10 @@ export const listSessions = route.operator({
 })
 
 export const showSession = route.operator({
+  id: 'inspectRelaySession',
   summary: 'Inspect a relay session',
+  description:
+    'The row of a session, the snapshot of its workflow (null if it does not answer in time), its transitions, and the address of the workflow in the Temporal UI.',
   params: ById,
   answers: {
     200: z.object({
@@ -147,7 +152,9 @@ const presentSnapshot = (snapshot: RelaySessionSnapshot) => ({
 })
 
 export const disconnect = route.operator({
+  id: 'disconnectRelaySession',
   summary: 'Disconnect a relay session',
+  description: 'Ends a session at once, and for good. A stopped session is returned as it is. Safe to repeat.',
   params: ById,
   body: z.object({ reason: storableText(500) }),
   answers: { 200: z.object({ session: OperatorSession }) },
@@ -171,7 +178,10 @@ export const disconnect = route.operator({
 })
 
 export const transition = route.operator({
+  id: 'transitionRelaySession',
   summary: 'Make a transition by hand',
+  description:
+    'Makes one of the possible transitions by hand. Its workflow decides whether it is possible from the current state. After a 503 the transition has not happened and will not happen.',
   params: ById,
   body: z.object({ to: State, reason: Reason }),
   answers: { 200: z.object({ session: OperatorSession }) },

@@ -15,6 +15,7 @@ import { ingestEngines, readIngest } from '../../../domain/relay/ingest.ts'
 import { relayRefusals } from '../../../domain/relay/refusals.ts'
 import { isInGraceFor, relayStates } from '../../../domain/relay/session.ts'
 import type { Sealing } from '../../../platform/sealing.ts'
+import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok, type Reply, route } from '../../http/route.ts'
 import { id, storableText } from '../../http/schemas.ts'
@@ -91,11 +92,62 @@ const HealthReply = z.object({
     ),
 })
 
+const reportExamples: OperationExamples = {
+  requests: {
+    streaming: {
+      summary: 'A relay that receives a stream',
+      value: {
+        session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04',
+        instance_id: 'i-0f2d8c4b6a1e3957d',
+        observed_at: '2026-08-01T18:30:00.000Z',
+        stats: {
+          publishing: true,
+          bitrate_kbps: 5200,
+          rtt_ms: 42,
+          loss_pct: 0.2,
+          links: 3,
+          players: 1,
+          bytes_total: 4_680_000_000,
+          publishing_ms_total: 7_200_000,
+          peak_bitrate_kbps: 6400,
+          started_at_ms: 1_785_607_200_000,
+          engine: 'srt-live-transmit',
+        },
+      },
+    },
+    unbound: {
+      summary: 'A relay without a session',
+      value: { session_id: null, instance_id: 'i-0f2d8c4b6a1e3957d', wait_seconds: 10 },
+    },
+  },
+  replies: {
+    200: {
+      run: { summary: 'Keep running', value: { state: 'active', desired: 'run', report_in_seconds: 5 } },
+      assigned: {
+        summary: 'A session for a relay without one',
+        value: {
+          state: 'provisioning',
+          desired: 'run',
+          report_in_seconds: 0.2,
+          assignment: {
+            session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04',
+            stream_token: 'q7Yx2mKd9RfT4wZb',
+          },
+        },
+      },
+    },
+  },
+}
+
 export const report = route.relay({
+  id: 'reportHealth',
   summary: 'Report the health of a relay',
+  description:
+    'A relay reports every `report_in_seconds`. Statistics that are not valid are ignored: the report still proves that the relay runs. When `desired` is `stop`, the relay ends.\n\nA relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. Safe to repeat.',
   body: Body,
   answers: { 200: HealthReply },
   refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],
+  examples: reportExamples,
   handle: ({ body, caller, incoming }, services) => {
     if (caller !== 'master' && caller.instanceId !== body.instance_id)
       throw new Refusal('invalid_relay_auth', { message: 'The secret in X-Relay-Auth belongs to another instance.' })

@@ -60,7 +60,10 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
 }
 
 export const list = route.user({
+  id: 'listRelaySessions',
   summary: 'List ended relay sessions',
+  description:
+    'Ended sessions, 50 a page; the one that ended last comes first. `cause` says why a session left its normal run. They contain no secrets.',
   query: z.object({
     connection_id: ConnectionId.optional(),
     cursor: id.optional(),
@@ -80,7 +83,10 @@ export const list = route.user({
 })
 
 export const show = route.user({
+  id: 'getRelaySession',
   summary: 'Show a relay session',
+  description:
+    'One session in any state, with its transitions and the bitrate of the last ten minutes, of an ended session of those before its end.',
   params: z.object({ id }),
   answers: {
     200: z.object({
@@ -105,7 +111,9 @@ export const show = route.user({
 })
 
 export const bitrates = route.user({
+  id: 'listRecentBitrates',
   summary: 'Show the bitrate of the last ten minutes of each live session',
+  description: 'The highest bitrate of each 10 seconds of the last ten minutes, oldest first, for each live session.',
   answers: { 200: z.object({ sessions: z.array(z.object({ session_id: id, recent_bitrate: RecentBitrate })) }) },
   refuses: [],
   handle: async ({ caller }, { sql }) => {

@@ -23,6 +23,12 @@ import { ConnectionId, id } from '../../http/schemas.ts'
 import { createRelaySessionTokens } from '../../relay-session-tokens.ts'
 import type { Services } from '../../services.ts'
 import { type Audience, audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
+import {
+  activeSession,
+  provisioningSession,
+  stoppedSession,
+  stoppingSession,
+} from '../../views/relay-session-examples.ts'
 
 /** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
 const workflowMillisMax = 2000
@@ -30,7 +36,10 @@ const workflowMillisMax = 2000
 const OneSession = z.object({ session: SessionView })
 
 export const start = route.user({
+  id: 'startRelay',
   summary: 'Start a relay',
+  description:
+    'Starts a relay for a connection, or returns its live session: one that was stopped a moment ago continues.\n\nSend a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.\n\nRefused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).',
   requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
   query: View,
   body: z.object({
@@ -52,6 +61,18 @@ export const start = route.user({
     'capacity_exhausted',
   ],
   secret: true,
+  replyHeaders: { 200: ['Idempotent-Replayed'] },
+  examples: {
+    requests: {
+      default: { summary: 'The default connection and region', value: {} },
+      auto: { summary: 'Wherever there is room', value: { connection_id: 'phone', region: 'auto' } },
+      region: { summary: 'In a region of the manifest', value: { connection_id: 'default', region: 'eu-central' } },
+    },
+    replies: {
+      200: { live: { summary: 'The connection has a live session', value: { session: activeSession } } },
+      201: { started: { summary: 'A new session', value: { session: provisioningSession } } },
+    },
+  },
   handle: async ({ caller, body, query, header }, services) => {
     const idempotencyKey = readIdempotencyKey(header('idempotency-key'))
     const region = readRegion(body.region, services)
@@ -185,12 +206,23 @@ function capacityMessage(outcome: 'region_full' | 'region_drained', region: Requ
 }
 
 export const active = route.user({
+  id: 'listLiveRelays',
   summary: 'List live relays',
+  description:
+    'All live sessions, oldest first, and the one of the connection that is asked for, or else the oldest. `session` is null when there is none. Clients that want each change at once use the WebSocket.',
   reads: 'live_relays',
   query: View.extend({ connection_id: ConnectionId.optional() }),
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
   refuses: [],
   secret: true,
+  examples: {
+    replies: {
+      200: {
+        one: { summary: 'One live relay', value: { session: activeSession, sessions: [activeSession] } },
+        none: { summary: 'No live relay', value: { session: null, sessions: [] } },
+      },
+    },
+  },
   handle: ({ caller, query, read }, { config, sealing }) => {
     const { streamToken: stored, sessions } = read
     const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
@@ -206,7 +238,10 @@ export const active = route.user({
 })
 
 export const stop = route.user({
+  id: 'stopRelay',
   summary: 'Stop a relay',
+  description:
+    'Stops the relay of a session or of a connection. It ends after a short grace, in which a start continues it, or at once with `immediate`. Safe to repeat: a stopped session is returned as it is.',
   query: View,
   body: z
     .object({
@@ -221,6 +256,21 @@ export const stop = route.user({
   answers: { 200: OneSession },
   refuses: ['not_found'],
   secret: true,
+  examples: {
+    requests: {
+      connection: { summary: 'By connection', value: { connection_id: 'default' } },
+      immediate: {
+        summary: 'A session, at once',
+        value: { session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04', immediate: true },
+      },
+    },
+    replies: {
+      200: {
+        grace: { summary: 'Ends after its grace', value: { session: stoppingSession } },
+        stopped: { summary: 'Has ended', value: { session: stoppedSession } },
+      },
+    },
+  },
   handle: async ({ caller, body, query }, services) => {
     const by =
       body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id }

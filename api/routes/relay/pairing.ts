@@ -7,7 +7,10 @@ import { ok, route } from '../../http/route.ts'
 import { connectionKit } from '../../views/relay-session.ts'
 
 export const pair = route.none({
+  id: 'getPairedAddresses',
   summary: 'Get the addresses to publish to',
+  description:
+    'Gives an encoder, such as a phone, the addresses to publish to without the account. 503 until the relay has an address: repeat after `Retry-After`. 404 for a wrong token and for an ended session alike.',
   requestHeaders: { 'X-Pair-Token': 'The `pair_token` of a live relay session.' },
   answers: { 200: z.object({ srtla_url: z.string(), srt_url: z.string() }) },
   refuses: ['not_found', 'temporarily_unavailable'],

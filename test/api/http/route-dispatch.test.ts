@@ -9,7 +9,7 @@ import { createRouteDispatch } from '../../../api/http/route-dispatch.ts'
 import { atEnd } from '../../support/at-end.ts'
 
 const declare = (method: Route['method'], path: string): Route => ({
-  ...{ method, path, caller: 'none', summary: path, answers: { 204: null }, refuses: [] },
+  ...{ method, path, caller: 'none', id: path, summary: path, description: path, answers: { 204: null }, refuses: [] },
   handle: noContent,
 })
 

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { noContent, route } from '../../../api/http/route.ts'
 import { countedByHandler, get, operator, uncounted, user, userCheckedByHandler } from '../../../api/http/surface.ts'
 
-const parts = { summary: 'Show a thing', answers: { 204: null }, refuses: [], handle: noContent }
+const text = { id: 'getThing', summary: 'Show a thing', description: 'A thing of the user.' }
+const parts = { ...text, answers: { 204: null }, refuses: [], handle: noContent }
 const things = route.user(parts)
 const thing = route.user({ ...parts, params: z.object({ id: z.string() }) })
 
@@ -35,4 +36,13 @@ test('the compiler refuses a line with another caller, path parameter or limit t
   get('/things/{name}', user, uncounted, thing)
   // @ts-expect-error No such limit is configured.
   get('/things', user, 'things', things)
+})
+
+test('the compiler refuses a declaration without a text for the API reference', () => {
+  const { description, ...undescribed } = parts
+  // @ts-expect-error It lacks the description.
+  route.user(undescribed)
+  const { id, ...unnamed } = parts
+  // @ts-expect-error It lacks the operation id.
+  route.user(unnamed)
 })

@@ -1,4 +1,4 @@
-/** Objects of the examples whose properties depend on each other. */
+/** A relay session in its states, for the examples of the API reference. */
 
 const streamToken = 'q7Yx2mKd9RfT4wZb'
 const publish = `streamid=publish/live/${streamToken}`
@@ -73,40 +73,4 @@ export const stoppedSession = {
   active_at: '2026-08-01T18:00:21.000Z',
   stopped_at: '2026-08-01T20:00:30.000Z',
   instance_id: instance.instance_id,
-}
-
-export const user = {
-  id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
-  email: 'streamer@example.com',
-  email_verified: true,
-  plan_tier: 'paid',
-  relay_access_status: 'enabled',
-  linked_accounts: [
-    { provider: 'twitch', linked: true },
-    { provider: 'google', linked: false },
-    { provider: 'discord', linked: false },
-  ],
-  created_at: '2026-05-12T16:20:00.000Z',
-}
-
-export const entitlement = {
-  relay_access_status: 'enabled',
-  reason_code: 'ok',
-  plan_tier: 'paid',
-  plan_status: 'active',
-  active_managed_conns: 1,
-  max_concurrent_conns: 2,
-  grace_ends_at: null,
-}
-
-export const usage = {
-  cycle_start: '2026-07-15T00:00:00.000Z',
-  cycle_end: '2026-08-15T00:00:00.000Z',
-  included_seconds: 720_000,
-  consumed_seconds: 84_600,
-  remaining_seconds: 635_400,
-  overage_seconds: 0,
-  active_sessions: 1,
-  enforcement: 'report',
-  as_of: '2026-08-01T18:30:00.000Z',
 }
