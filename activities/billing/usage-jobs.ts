@@ -1,9 +1,9 @@
 /** The job that records when an account has used 80, 95 and 100 percent of the relay time of its cycle. */
-import { recordAuditEntry } from '../../db/audit.ts'
 import { findEntitlementsWithUsage } from '../../db/billing/entitlements.ts'
-import { listAccountsInUse, recordUsageNotices, type UsageNotice } from '../../db/billing/usage-notices.ts'
+import { listAccountsInUse } from '../../db/billing/usage-notices.ts'
 import type { Database } from '../../db/connection.ts'
 import type { Notify } from '../../db/notifications/settings.ts'
+import { notifyOfUsage } from '../../db/transactions/notify-of-usage.ts'
 import { dueUsageNotices } from '../../domain/billing/usage-cycle.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -39,39 +39,8 @@ export async function watchUsage({ config: { timeBank }, sql, log, notify }: Dep
         includedSeconds: entitlement.includedSeconds,
       })),
     )
-    if (due.length > 0) await recordNotices(due, { sql, log, notify })
+    if (due.length === 0) continue
+    for (const { userId, percent } of await notifyOfUsage(sql, due, notify))
+      log.info({ user_id: userId, percent }, 'an account has used this percentage of its relay time')
   }
-}
-
-interface DueNotice extends UsageNotice {
-  readonly cycleEnd: Date
-  readonly consumedSeconds: number
-  readonly includedSeconds: number
-}
-
-const keyOf = ({ userId, percent }: UsageNotice): string => `${userId} ${percent}`
-
-async function recordNotices(due: readonly DueNotice[], { sql, log, notify }: Omit<Deps, 'config'>): Promise<void> {
-  const inserted = await sql.begin(async (tx) => {
-    const recorded = await recordUsageNotices(tx, due)
-    const keys = new Set(recorded.map(keyOf))
-    const notices = due.filter((notice) => keys.has(keyOf(notice)))
-    for (const { userId, percent, ...usage } of notices) {
-      await recordAuditEntry(tx, { initiator: 'system', action: 'usage_notice', userId, detail: { percent } })
-      await notify(tx, userId, {
-        kind: `usage_${percent}`,
-        timestamp: new Date().toISOString(),
-        data: {
-          percent,
-          consumed_seconds: usage.consumedSeconds,
-          included_seconds: usage.includedSeconds,
-          cycle_start: usage.cycleStart.toISOString(),
-          cycle_end: usage.cycleEnd.toISOString(),
-        },
-      })
-    }
-    return notices
-  })
-  for (const { userId, percent } of inserted)
-    log.info({ user_id: userId, percent }, 'an account has used this percentage of its relay time')
 }
