@@ -14,6 +14,10 @@ export type Fragment = postgres.PendingQuery<postgres.Row[]>
 
 export type Database = postgres.Sql
 
+/** Runs statements that only read on one snapshot of the database. */
+export const readSnapshot = <Result>(sql: Database, read: (tx: Sql) => Promise<Result>): Promise<Result> =>
+  sql.begin('isolation level repeatable read read only', read) as Promise<Result>
+
 export interface QueryLimits {
   /** Enforced by the server, which then reports an error and keeps the connection. */
   readonly statementMillisMax: number

@@ -1,6 +1,7 @@
 /** A person's copy of the data that is stored about them. */
 
 import { recordAuditEntry } from '../../db/audit.ts'
+import { readSnapshot } from '../../db/connection.ts'
 import { exportAccount } from '../../db/identity/account-export.ts'
 import { findCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -33,9 +34,11 @@ async function exportAs(
   ip: string,
 ): Promise<Reply> {
   await recordAuditEntry(sql, { initiator, action: 'account_exported', userId, ip })
+  const exportedAt = new Date().toISOString()
+  const tables = await readSnapshot(sql, (tx) => exportAccount(tx, userId))
   return {
     status: 200,
-    body: { user_id: userId, exported_at: new Date().toISOString(), tables: await exportAccount(sql, userId) },
+    body: { user_id: userId, exported_at: exportedAt, tables },
     headers: { 'Content-Disposition': `attachment; filename="account-${userId}.json"` },
   }
 }

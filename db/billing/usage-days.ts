@@ -1,7 +1,7 @@
 /** Relay time of a cycle by day and by connection, measured from the same ledger and in the same way as `usage.ts`. */
 import { toUsageDays, type UsageDay, type UsagePart } from '../../domain/billing/usage-days.ts'
 import type { Config } from '../../platform/config/config.ts'
-import type { Database, Sql } from '../connection.ts'
+import type { Sql } from '../connection.ts'
 import { type EntitlementWithUsage, findEntitlementsWithUsage } from './entitlements.ts'
 import type { Usage } from './usage.ts'
 
@@ -16,14 +16,11 @@ export interface UsageByDay {
   readonly days: readonly UsageDay[]
 }
 
-/** Undefined for an unknown account. One snapshot of the database, so that the days add up to the sum. */
-export const findUsageByDay = (sql: Database, userId: string, timeBank: TimeBank): Promise<UsageByDay | undefined> =>
-  sql.begin('isolation level repeatable read read only', (tx) => measureUsageByDay(tx, userId, timeBank)) as Promise<
-    UsageByDay | undefined
-  >
-
-/** @param tx with repeatable reads. */
-export async function measureUsageByDay(tx: Sql, userId: string, timeBank: TimeBank): Promise<UsageByDay | undefined> {
+/**
+ * Undefined for an unknown account.
+ * @param tx a snapshot, so that the days add up to the sum.
+ */
+export async function findUsageByDay(tx: Sql, userId: string, timeBank: TimeBank): Promise<UsageByDay | undefined> {
   const account = (await findEntitlementsWithUsage(tx, [userId], timeBank)).get(userId)
   return account && { account, days: toUsageDays(await listUsageParts(tx, userId, account.usage)) }
 }

@@ -3,7 +3,7 @@
  * and so is what operators note for each other. A test compares this page with the schema: each column of a table with rows of an
  * account is exported or left out for a reason.
  */
-import type { Database, Fragment, Sql } from '../connection.ts'
+import type { Fragment, Sql } from '../connection.ts'
 
 interface ExportedTable {
   readonly table: string
@@ -186,13 +186,15 @@ const expressions: Readonly<Record<string, string>> = {
 
 export type ExportedRow = Readonly<Record<string, unknown>>
 
-/** The account's rows by table, with the names of columns as in the schema, in one snapshot. Bodies of webhooks are in base64. */
-export const exportAccount = (sql: Database, userId: string): Promise<Record<string, readonly ExportedRow[]>> =>
-  sql.begin('isolation level repeatable read read only', async (tx) => {
-    const tables: Record<string, readonly ExportedRow[]> = {}
-    for (const exported of exportedTables) tables[exported.table] = await exportTable(tx, exported, userId)
-    return tables
-  }) as Promise<Record<string, readonly ExportedRow[]>>
+/**
+ * The account's rows by table, with the names of columns as in the schema. Bodies of webhooks are in base64.
+ * @param tx a snapshot, so that the tables agree.
+ */
+export async function exportAccount(tx: Sql, userId: string): Promise<Record<string, readonly ExportedRow[]>> {
+  const tables: Record<string, readonly ExportedRow[]> = {}
+  for (const exported of exportedTables) tables[exported.table] = await exportTable(tx, exported, userId)
+  return tables
+}
 
 /** As JSON objects, since the driver renames columns of rows. */
 async function exportTable(tx: Sql, { table, columns, isOwn }: ExportedTable, userId: string): Promise<ExportedRow[]> {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type EntitlementWithUsage, findEntitlementsWithUsage } from '../../../db/billing/entitlements.ts'
 import { findUsageByDay } from '../../../db/billing/usage-days.ts'
+import { readSnapshot } from '../../../db/connection.ts'
 import { usageEnforcements } from '../../../domain/billing/usage-cycle.ts'
 import { type ConnectionSeconds, sumByConnection } from '../../../domain/billing/usage-days.ts'
 import { forecastExhaustion, forecastUsage } from '../../../domain/billing/usage-forecast.ts'
@@ -87,7 +88,7 @@ export const days = route.user({
   },
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {
-    const found = await findUsageByDay(sql, caller.userId, config.timeBank)
+    const found = await readSnapshot(sql, (tx) => findUsageByDay(tx, caller.userId, config.timeBank))
     if (!found) throw new Refusal('unauthorized')
     const { account, days } = found
     const usage = presentUsage(account, config.timeBank)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { findUsageByDay, measureUsageByDay } from '../../../db/billing/usage-days.ts'
+import { findUsageByDay } from '../../../db/billing/usage-days.ts'
+import { readSnapshot } from '../../../db/connection.ts'
 import { type GivenUser, startApi } from '../../support/api.ts'
 
 const api = await startApi()
@@ -35,7 +36,7 @@ const setPeriod = ({ userId }: GivenUser, start: number, end: number) => sql`
   where id = ${userId}`
 
 async function measure({ userId }: GivenUser) {
-  const found = await findUsageByDay(sql, userId, timeBank)
+  const found = await readSnapshot(sql, (tx) => findUsageByDay(tx, userId, timeBank))
   if (!found) throw new Error('the account does not exist')
   return { days: found.days, usage: found.account.usage }
 }
@@ -62,7 +63,7 @@ test('an interval across midnight is split there, in any time zone of the connec
   for (const zone of ['UTC', 'America/St_Johns', 'Pacific/Kiritimati']) {
     const measured = await sql.begin(async (tx) => {
       await tx`select set_config('timezone', ${zone}, true)`
-      return measureUsageByDay(tx, user.userId, timeBank)
+      return findUsageByDay(tx, user.userId, timeBank)
     })
     expect(measured?.days).toEqual([
       { day: name(midnight - 1), seconds: 90, connections: [{ connectionId: 'c1', seconds: 90 }] },
