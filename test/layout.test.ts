@@ -57,6 +57,18 @@ describe('imports between folders', async () => {
   }
 })
 
+test('transactions are opened by the api and by db/transactions/', () => {
+  const opening = /\.begin\(|\bpipelinedTransaction\(/
+  const allowed: readonly RegExp[] = [
+    /^(api|db\/transactions|bench|test)\//,
+    /^db\/(connection|migrations|pipelined-transaction)\.ts$/,
+    // Locks a row during a call to the row's provider, which db/ cannot make.
+    /^activities\/identity\/provider-token-jobs\.ts$/,
+  ]
+  const found = files.filter((file) => opening.test(texts.get(file) ?? ''))
+  expect(found.filter((file) => !allowed.some((path) => path.test(file)))).toEqual([])
+})
+
 test('no file is a collection of unrelated code, and none only re-exports others', () => {
   const collection = /(^|\/)(utils?|helpers?|common|misc|shared|types)(\/|\.tsx?$)|(^|\/)index\.tsx?$/
   expect(files.filter((file) => collection.test(file))).toEqual([])
