@@ -41,7 +41,7 @@ const allowedImports = {
     '^providers/',
     '^activities/fleet/(fleet-names|orphan-sweep|provider-checks|relay-providers)\\.ts$',
   ],
-  'relay-node': ['^domain/relay/', '^platform/'],
+  'relay-node': ['^domain/(relay/|uuid\\.ts)', '^platform/'],
 }
 
 /** Imports of types only that are allowed besides, since they leave nothing behind in a program or a workflow bundle. */

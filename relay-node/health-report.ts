@@ -1,6 +1,7 @@
 /** One health report of a relay, and what its reply means. */
+import { isUuid } from '../domain/uuid.ts'
 import type { IngestSummary } from './ingest.ts'
-import { isSessionId, isStreamToken, type RelaySession } from './session.ts'
+import { isStreamToken, type RelaySession } from './session.ts'
 
 export interface HealthReport {
   readonly apiUrl: string
@@ -85,7 +86,7 @@ function readAssignment(body: unknown): Outcome | undefined {
   if (!assignment) return undefined
   const { session_id: sessionId, stream_token: streamToken } = assignment
   if (typeof sessionId !== 'string' || typeof streamToken !== 'string') return invalidAssignment
-  if (!isSessionId(sessionId) || !isStreamToken(streamToken)) return invalidAssignment
+  if (!isUuid(sessionId) || !isStreamToken(streamToken)) return invalidAssignment
   return { type: 'assigned', session: { sessionId, streamToken } }
 }
 

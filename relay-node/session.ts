@@ -5,5 +5,4 @@ export interface RelaySession {
   readonly streamToken: string
 }
 
-export const isSessionId = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 export const isStreamToken = (text: string): boolean => /^[A-Za-z0-9]{8}$/.test(text)

@@ -2,11 +2,13 @@
  * The settings of a relay. Its ids come as arguments, which every process of the machine can read, and its secrets and limits as
  * environment variables, which others cannot read. Checked without zod, which would double the time of a start.
  */
+
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../domain/relay/engines.ts'
 import type { RelayPorts } from '../domain/relay/ports.ts'
-import { isSessionId, isStreamToken, type RelaySession } from './session.ts'
+import { isUuid } from '../domain/uuid.ts'
+import { isStreamToken, type RelaySession } from './session.ts'
 import {
   type Check,
   type Environment,
@@ -141,7 +143,7 @@ function listSessionChecks(sessionId: string | undefined, env: Environment): Rec
   const { SVC_RELAY_STREAM_TOKEN: streamToken } = env
   if (sessionId === undefined && streamToken === undefined) return {}
   return {
-    '--session': { value: sessionId, isValid: isSessionId, problem: 'is not a UUID' },
+    '--session': { value: sessionId, isValid: isUuid, problem: 'is not a UUID' },
     SVC_RELAY_STREAM_TOKEN: { value: streamToken, isValid: isStreamToken, problem: 'is not eight letters and digits' },
   }
 }

@@ -2,6 +2,7 @@
  * The messages of the workflows on one page: an update requests and returns a result, a signal reports, a query reads.
  * Each message may be repeated. None contains a secret, because Temporal stores and shows histories.
  */
+
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanStatus, PlanTier } from '../domain/billing/plans.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type RelayState,
   relayCommands,
 } from '../domain/relay/session.ts'
+import { isUuid } from '../domain/uuid.ts'
 
 export const relaySessionWorkflow = 'relaySession'
 
@@ -21,11 +23,9 @@ export const relaySessionWorkflowId = (sessionId: string): string => `relay-sess
 
 export const sessionIdOf = (workflowId: string): string => workflowId.slice('relay-session/'.length)
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** False for a workflow that was started by hand under another id. */
 export const isRelaySessionWorkflowId = (workflowId: string): boolean =>
-  workflowId.startsWith('relay-session/') && uuid.test(sessionIdOf(workflowId))
+  workflowId.startsWith('relay-session/') && isUuid(sessionIdOf(workflowId))
 
 export interface RelaySessionInput {
   readonly sessionId: string

@@ -2,6 +2,7 @@
  * Compares the stored subscriptions with the provider's list, and records an event for each difference. A webhook may be lost for
  * good; the list is complete.
  */
+
 import { isDeepStrictEqual } from 'node:util'
 import { recordCustomers } from '../../db/billing/customers.ts'
 import { type ListedOfNobody, queueListedOfErasedAccounts } from '../../db/billing/erased-account-subscriptions.ts'
@@ -15,6 +16,7 @@ import type { Database } from '../../db/connection.ts'
 import { recordEvent } from '../../db/transactions/record-billing-event.ts'
 import type { BillingEvent } from '../../domain/billing/event.ts'
 import type { SubscriptionKind, SubscriptionStatus } from '../../domain/billing/plans.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { BillingProvider, ListedSubscription } from '../../providers/billing/provider.ts'
 
@@ -172,8 +174,7 @@ async function compare(
   return { found, ofNobody }
 }
 
-const parseUuid = (text: string | null): string | null =>
-  text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : null
+const parseUuid = (text: string | null): string | null => (text !== null && isUuid(text) ? text.toLowerCase() : null)
 
 const statusByAction: Readonly<Partial<Record<BillingEvent['action'], SubscriptionStatus>>> = {
   activate: 'active',

@@ -2,8 +2,10 @@
  * Access tokens: JWTs that identify a user and an auth session. The HMAC key is the raw bytes of the secret's text (specification,
  * "Tokens"). Verification follows RFC 8725.
  */
+
 import { createHash, randomUUID } from 'node:crypto'
 import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
+import { isUuid } from '../../domain/uuid.ts'
 import type { Config } from '../../platform/config/config.ts'
 
 /** An authenticated user with the auth session of the request. */
@@ -93,10 +95,8 @@ const clockSkewSecondsMax = 60
 
 const isIssuedInFuture = ({ iat = 0 }: JWTPayload): boolean => iat > Date.now() / 1000 + clockSkewSecondsMax
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
 const toUser = ({ sub, uid, sid, exp = 0 }: JWTPayload): TokenUser | undefined =>
-  typeof sub === 'string' && typeof sid === 'string' && uid === sub && uuid.test(sub) && uuid.test(sid)
+  typeof sub === 'string' && typeof sid === 'string' && uid === sub && isUuid(sub) && isUuid(sid)
     ? { userId: sub, authSessionId: sid, tokenExpiresAtSeconds: exp }
     : undefined
 

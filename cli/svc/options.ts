@@ -1,6 +1,8 @@
 /** Options that several commands have, and how their values are checked. */
+
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { closest, distance } from 'fastest-levenshtein'
+import { isUuid } from '../../domain/uuid.ts'
 import type { ConnectionOptions } from './connection.ts'
 
 /** Options of all commands. */
@@ -20,8 +22,6 @@ export interface ConfirmableOptions extends GlobalOptions {
 export interface ChangeOptions extends ConfirmableOptions {
   readonly reason?: string
 }
-
-const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
 /** More differences are no misspelling. */
 const misspellingMax = 3

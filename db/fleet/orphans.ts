@@ -1,5 +1,7 @@
 /** Compares the providers' lists with the rows: instances without an owner. */
+
 import type { UnownedInstance } from '../../domain/fleet/orphan-sweep.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import type { Fragment, Sql } from '../connection.ts'
 import { keptUntil } from './kept-instances.ts'
 
@@ -17,8 +19,8 @@ export interface CompleteList {
   readonly listLagSeconds: number
 }
 
-export const isUuid = (text: string | null): boolean =>
-  text !== null && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
+/** The session that a tag names; null for any other text. */
+export const sessionIdOfTag = (text: string | null): string | null => (text !== null && isUuid(text) ? text : null)
 
 /**
  * Whether an instance has an owner: it is a warm one without a session, or the instance of a live session.
@@ -32,7 +34,7 @@ export const isOwned = (sql: Sql, sessionIds: Fragment) => sql`
 
 /** The named queries `listed` and `checked`: the instances of a provider's list with their rows and owners. */
 export const checkedInstances = (sql: Sql, listed: readonly ListedInstance[]) => {
-  const sessionIds = listed.map(({ sessionId }) => (isUuid(sessionId) ? sessionId : null))
+  const sessionIds = listed.map(({ sessionId }) => sessionIdOfTag(sessionId))
   return sql`
     listed as (
       select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)

@@ -2,7 +2,9 @@
  * Finds an account by its address, and whatever has an id by its id. Accounts are not listed: an operator looks at one for a
  * reason.
  */
+
 import type { ApiClient } from '../../client/client.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { Icon } from '../icons.tsx'
 import { NotFoundForOperatorError } from '../operator-session.ts'
 import type { PageRoute } from '../page.ts'
@@ -11,7 +13,6 @@ import { pathWith } from './filter-form.tsx'
 import { listProblem } from './refused-page.tsx'
 
 const path = '/operator/users'
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 export const find: PageRoute = {
   method: 'GET',
@@ -33,7 +34,7 @@ export const find: PageRoute = {
 
 /** @returns the page of the account, session, billing event or instance with this id, or of the account that pays as this customer. */
 async function findPageOf(id: string, operatorApi: ApiClient): Promise<string | undefined> {
-  if (!uuid.test(id)) {
+  if (!isUuid(id)) {
     const found = await operatorApi.GET('/api/v1/admin/instances', { params: { query: { instance_id: id } } })
     const [instance] = found.data?.instances ?? []
     if (instance) return pathWith('/operator/instances', { show: 'all', instance_id: instance.instance_id })

@@ -1,4 +1,5 @@
 /** Relays that ended within the last hour: why, and a button that starts each again. The visitor can hide them. */
+import { isUuid } from '../../domain/uuid.ts'
 import type { EndedSession } from '../api-replies.ts'
 import type { Cookie } from '../cookies.ts'
 import { Icon } from '../icons.tsx'
@@ -13,7 +14,6 @@ const shownSeconds = 3600
 const hiddenCookie = 'svc_hidden_relays'
 /** More than can end within the time and be shown. */
 const hiddenMax = 10
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export const hide: PageRoute = {
   method: 'POST',
@@ -22,7 +22,7 @@ export const hide: PageRoute = {
   returnTo: '/relays',
   handle: (visit) => {
     const id = visit.params.session_id ?? ''
-    return { redirectTo: '/relays', cookies: uuid.test(id) ? [hidingCookie([...hiddenIds(visit), id])] : [] }
+    return { redirectTo: '/relays', cookies: isUuid(id) ? [hidingCookie([...hiddenIds(visit), id])] : [] }
   },
 }
 
@@ -34,8 +34,7 @@ const hidingCookie = (ids: readonly string[]): Cookie => ({
   sameSite: 'Strict',
 })
 
-const hiddenIds = (visit: Visit): readonly string[] =>
-  (visit.cookie(hiddenCookie) ?? '').split('.').filter((id) => uuid.test(id))
+const hiddenIds = (visit: Visit): readonly string[] => (visit.cookie(hiddenCookie) ?? '').split('.').filter(isUuid)
 
 /** @param sessions the relays that ended last. @param liveNames the connections that have a live relay. */
 export function findRecentlyEnded(

@@ -1,4 +1,5 @@
 /** Routes that start, show and stop relays. */
+
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { getStoredStreamToken } from '../../../db/identity/users.ts'
@@ -15,6 +16,7 @@ import { openStreamToken, type StoredStreamToken } from '../../../db/sealed-toke
 import { type StartOutcome, startRelay } from '../../../db/transactions/start-relay.ts'
 import type { RequestedRegion } from '../../../domain/fleet/regions.ts'
 import { warmReportSecondsMax } from '../../../domain/fleet/warm-instances.ts'
+import { isRandomUuid } from '../../../domain/uuid.ts'
 import { autoRegion } from '../../../platform/config/regions.ts'
 import { rateLimitKey } from '../../http/rate-limits.ts'
 import { invalidToken, Refusal } from '../../http/refusals.ts'
@@ -179,13 +181,11 @@ function presentFor(
   })
 }
 
-const uuidV4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
-
 /** The key may be in double quotes, as in the draft standard of the header. */
 function readIdempotencyKey(text: string | undefined): string {
   if (text === undefined) throw new Refusal('idempotency_key_required')
   const key = /^"(.*)"$/.exec(text)?.[1] ?? text
-  if (!uuidV4.test(key)) throw new Refusal('idempotency_key_invalid')
+  if (!isRandomUuid(key)) throw new Refusal('idempotency_key_invalid')
   return key.toLowerCase()
 }
 
