@@ -40,8 +40,12 @@ export class PathParameterError extends Error {
   override name = 'PathParameterError'
 }
 
-/** What a method of the client returns. */
-interface Result<Data> {
+/** Whether the API refused a request that has to succeed, or cannot be reached. */
+export const isApiFailure = (error: unknown): boolean =>
+  error instanceof ApiError || error instanceof ApiUnreachableError
+
+/** What a method of the client returns: `data` after a success, `error` after a refusal. */
+export interface ApiResult<Data = unknown> {
   readonly data?: Data
   readonly error?: unknown
   readonly response: Response
@@ -52,15 +56,16 @@ interface Result<Data> {
  * @param action starts the message of the error, for example `The grant`.
  * Throws {@link ApiError} for any other reply.
  */
-export function expectSuccess<Data>(result: Result<Data>, action?: string): Exclude<Data, undefined> {
+export function expectSuccess<Data>(result: ApiResult<Data>, action?: string): Exclude<Data, undefined> {
   const { response } = result
   if (response.ok) return result.data as Exclude<Data, undefined>
-  const { code = '', message = '' } = readErrorBody(result.error)
+  const { code = '', message = '' } = readErrorBody(result)
   const retryAfterSeconds = readRetryAfter(response)
   throw new ApiError({ status: response.status, code, reason: message, retryAfterSeconds, action })
 }
 
-function readErrorBody(body: unknown): { code?: string; message?: string } {
+/** Code and message of an error reply. Empty when the reply is not one of the API. */
+export function readErrorBody({ error: body }: Pick<ApiResult, 'error'>): { code?: string; message?: string } {
   const { error } = (typeof body === 'object' && body !== null ? body : {}) as {
     error?: { code?: string; message?: string }
   }

@@ -2,7 +2,7 @@
 import createClient, { type Client } from 'openapi-fetch'
 import { ApiError, PathParameterError } from './api-error.ts'
 import type { paths } from './api-types.ts'
-import { completeFetch, type Fetch, repeatingFetch } from './complete-fetch.ts'
+import { completeFetch, type Fetch, repeatingFetch, type TimeoutMillis } from './complete-fetch.ts'
 
 export type ApiClient = Client<paths, 'application/json'>
 
@@ -13,12 +13,16 @@ export interface ApiClientOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly fetch?: Fetch
   /** Of one attempt. 15 s by default. */
-  readonly timeoutMillis?: number
+  readonly timeoutMillis?: TimeoutMillis
   /**
    * How long to repeat requests while there is no reply, or the reply is 503 or 429. 0 by default. For a client whose requests
    * are all safe to repeat; for a single request see {@link repeatFor}.
    */
   readonly retryMillisMax?: number
+  /** The segment of a path for a parameter. By default {@link encodeSegment}. */
+  readonly serializeSegment?: (value: string, name: string) => string
+  /** The query without its question mark. By default all values are sent except undefined and null. */
+  readonly serializeQuery?: (query: Record<string, unknown>) => string
 }
 
 const timeoutMillisDefault = 15_000
@@ -35,13 +39,17 @@ export const operatorCredentials = (password: string) => ({
  * `expectSuccess`.
  */
 export function createApiClient(options: ApiClientOptions): ApiClient {
-  const { baseUrl, headers = {}, retryMillisMax = 0 } = options
+  const { baseUrl, headers = {}, retryMillisMax = 0, serializeSegment = encodeSegment, serializeQuery } = options
   const once = completeFetch(options.timeoutMillis ?? timeoutMillisDefault, options.fetch)
   const client = createClient<paths, 'application/json'>({
     baseUrl: baseUrl.replace(/\/+$/, ''),
     headers,
     fetch: retryMillisMax === 0 ? once : repeatingFetch(retryMillisMax, once),
-    pathSerializer: serializePath,
+    pathSerializer: (pathname, parameters) =>
+      pathname.replaceAll(/\{([^{}]+)\}/g, (_, name: string) =>
+        serializeSegment(String(parameters[name] ?? ''), `${name} of ${pathname}`),
+      ),
+    ...(serializeQuery ? { querySerializer: serializeQuery } : {}),
   })
   client.use({ onResponse: ({ response, options: { parseAs } }) => refuseForeignReply(response, parseAs) })
   return client
@@ -53,13 +61,9 @@ export const repeatFor = (retryMillisMax: number) => ({
 })
 
 /** Throws {@link PathParameterError} for values that lead to another path although they are encoded. */
-function serializePath(pathname: string, parameters: Record<string, unknown>): string {
-  return pathname.replaceAll(/\{([^{}]+)\}/g, (_, name: string) => {
-    const value = String(parameters[name] ?? '')
-    if (value === '' || value === '.' || value === '..')
-      throw new PathParameterError(`"${value}" cannot be the ${name} of ${pathname}`)
-    return encodeURIComponent(value)
-  })
+function encodeSegment(value: string, name: string): string {
+  if (value === '' || value === '.' || value === '..') throw new PathParameterError(`"${value}" cannot be the ${name}`)
+  return encodeURIComponent(value)
 }
 
 /** Throws {@link ApiError} for a redirect, and for a successful reply that should be JSON and is not. */

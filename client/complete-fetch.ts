@@ -8,14 +8,18 @@ const retryMillis = 500
 const repeatedStatuses = [503, 429]
 const statusesWithoutBody = [204, 205, 304]
 
+/** The limit of time of one attempt, in milliseconds. */
+export type TimeoutMillis = number | ((request: Request) => number)
+
 /**
  * A `fetch` that reads the whole body, so that a reply is either complete or an error. Does not follow redirects.
  * Rejects with {@link ApiUnreachableError}.
  */
 export const completeFetch =
-  (timeoutMillis: number, fetch: Fetch = globalThis.fetch): Fetch =>
+  (timeoutMillis: TimeoutMillis, fetch: Fetch = globalThis.fetch): Fetch =>
   async (request) => {
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMillis)])
+    const millis = typeof timeoutMillis === 'number' ? timeoutMillis : timeoutMillis(request)
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(millis)])
     try {
       const response = await fetch(new Request(request, { signal, redirect: 'manual' }))
       const { status, headers } = response
@@ -24,7 +28,8 @@ export const completeFetch =
     } catch (error) {
       const { message, cause } = error as Error
       const reason = cause instanceof Error ? cause.message : message
-      throw new ApiUnreachableError(`${request.url} could not be reached: ${reason}`, { cause: error })
+      // Without the query, which may contain a secret: errors are logged.
+      throw new ApiUnreachableError(`${request.url.split('?')[0]} could not be reached: ${reason}`, { cause: error })
     }
   }
 

@@ -7,7 +7,7 @@ import { request as requestHttps } from 'node:https'
 import { buffer } from 'node:stream/consumers'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
-import { ApiUnavailableError } from './api.ts'
+import { ApiUnreachableError } from '../client/api-error.ts'
 import type { RenderedPage } from './page.ts'
 
 export const referencePath = '/docs'
@@ -23,12 +23,12 @@ export function addReferenceFileRoutes(router: Router, apiUrl: string): void {
   for (const path of [filePath, '/openapi.json']) router.get(path, (ctx) => forward(ctx, apiUrl))
 }
 
-/** Rejects with `ApiUnavailableError`. */
+/** Rejects with `ApiUnreachableError`. */
 export async function readReferencePage(apiUrl: string): Promise<RenderedPage> {
   const { status, headers, body } = await requestFile(apiUrl + referencePath, 'GET', 'identity')
   const contentSecurityPolicy = headers['content-security-policy']
   if (status !== 200 || typeof contentSecurityPolicy !== 'string')
-    throw new ApiUnavailableError(`the API replied ${status} to a request of its reference`)
+    throw new ApiUnreachableError(`the API replied ${status} to a request of its reference`)
   return { html: body.toString('utf8'), contentSecurityPolicy }
 }
 
@@ -49,7 +49,7 @@ interface FileReply {
   readonly body: Buffer
 }
 
-/** Rejects with `ApiUnavailableError`. */
+/** Rejects with `ApiUnreachableError`. */
 async function requestFile(url: string, method: string, acceptEncoding: string): Promise<FileReply> {
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const signal = AbortSignal.timeout(timeoutMillis)
@@ -63,6 +63,6 @@ async function requestFile(url: string, method: string, acceptEncoding: string):
         .end()
     })
   } catch (error) {
-    throw new ApiUnavailableError('the API did not reply', { cause: error })
+    throw new ApiUnreachableError('the API did not reply', { cause: error })
   }
 }

@@ -3,16 +3,17 @@ import { Router } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import compress from 'koa-compress'
+import { isApiFailure } from '../client/api-error.ts'
 import type { SiteConfig } from '../platform/config/site.ts'
 import { isUpgrade } from '../platform/http-upgrades.ts'
 import { findAllowedMethods } from '../platform/koa/allowed-methods.ts'
 import { createKoa } from '../platform/koa/client-address.ts'
 import { BodyTooLargeError, IncompleteBodyError } from '../platform/koa/request-body.ts'
 import type { Logger } from '../platform/log.ts'
-import { type Api, ApiUnavailableError } from './api.ts'
+import type { Api } from './api.ts'
 import { addReferenceFileRoutes } from './api-reference.ts'
 import type { Assets } from './assets.ts'
-import { type ForwardedReply, forwardToApi, toReply } from './backend-for-frontend.ts'
+import { type ForwardedReply, forwardToApi } from './backend-for-frontend.ts'
 import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
 import { renderDocument } from './document.tsx'
 import { localPath } from './local-path.ts'
@@ -177,7 +178,7 @@ function serveSocket(site: Site): Middleware {
     const bearer = readAccessToken(ctx)
     if (!bearer) return sendJsonError(ctx, [401, 'unauthorized', 'You are signed out. Sign in again.'])
     const refusal = await site.socketForwarder.forward(ctx.req, { visitor: visitorOf(ctx), bearer })
-    if (refusal) sendReply(ctx, toReply(refusal))
+    if (refusal) sendReply(ctx, refusal)
     // The connection is no longer HTTP.
     else ctx.respond = false
   }
@@ -243,7 +244,7 @@ const handleErrors =
   }
 
 function problemKind(error: unknown): keyof typeof jsonErrors {
-  if (error instanceof ApiUnavailableError) return 'away'
+  if (isApiFailure(error)) return 'away'
   if (error instanceof BodyTooLargeError) return 'too_large'
   return error instanceof InvalidFormEncodingError ? 'unreadable' : 'broken'
 }

@@ -3,7 +3,7 @@
  * set in a reply into cookies, so scripts never see a token (specification, "Web dashboard").
  */
 import type { Context } from 'koa'
-import type { Api, ApiResponse, Visitor } from './api.ts'
+import { type Api, readJson, type Visitor } from './api.ts'
 import {
   type Cookie,
   isTokenSet,
@@ -46,7 +46,7 @@ interface Deps {
   readonly tokenRefresher: TokenRefresher
 }
 
-/** Rejects with `ApiUnavailableError`, `BodyTooLargeError` and `IncompleteBodyError`. */
+/** Rejects with `ApiUnreachableError`, `BodyTooLargeError` and `IncompleteBodyError`. */
 export async function forwardToApi(ctx: Context, visitor: Visitor, deps: Deps): Promise<ForwardedReply> {
   const [path = ''] = ctx.url.split('?')
   if (!isForwardedPath(path)) return errorReply(404, 'not_found', 'Not found.')
@@ -58,13 +58,13 @@ export async function forwardToApi(ctx: Context, visitor: Visitor, deps: Deps): 
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD'
   const body = isRead ? undefined : await readRequestBody(ctx.req)
   // HEAD is forwarded as GET, so that its reply has the headers of the whole body; Node's server omits the body.
-  const response = await deps.api.call(isRead ? 'GET' : ctx.method, ctx.url, {
+  const response = await deps.api.forward(isRead ? 'GET' : ctx.method, ctx.url, {
     visitor,
     bearer: readAccessToken(ctx),
     headers: pickHeaders(forwardedRequestHeaders, (name) => ctx.get(name)),
     body: body && body.length > 0 ? body : undefined,
   })
-  const reply = toReply(response)
+  const reply = await toReply(response)
   return path === '/api/v1/auth/logout' && response.status < 300 ? { ...reply, cookies: signOutCookies } : reply
 }
 
@@ -89,9 +89,12 @@ async function refresh(ctx: Context, visitor: Visitor, tokenRefresher: TokenRefr
 }
 
 /** The API's reply as the page's script gets it. */
-export function toReply({ status, headers: received, body, bytes }: ApiResponse): ForwardedReply {
-  const headers = pickHeaders(forwardedReplyHeaders, (name) => received.get(name) ?? '')
-  return isTokenSet(body) ? toReplyWithoutTokens(status, headers, body) : { status, headers, body: bytes, cookies: [] }
+export async function toReply(response: Response): Promise<ForwardedReply> {
+  const { status } = response
+  const headers = pickHeaders(forwardedReplyHeaders, (name) => response.headers.get(name) ?? '')
+  const json = await readJson(response.clone())
+  if (isTokenSet(json)) return toReplyWithoutTokens(status, headers, json)
+  return { status, headers, body: new Uint8Array(await response.arrayBuffer()), cookies: [] }
 }
 
 function toReplyWithoutTokens(status: number, headers: Record<string, string>, tokens: TokenSet): ForwardedReply {

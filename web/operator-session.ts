@@ -1,8 +1,8 @@
 /** The cookie with the token of an operator session, and requests to the API with it. */
 import type { Context } from 'koa'
+import { ApiUnreachableError } from '../client/api-error.ts'
 import type { ApiClient } from '../client/client.ts'
-import { type Api, ApiUnavailableError, type Visitor } from './api.ts'
-import { createPageClient } from './api-client.ts'
+import type { Api, Visitor } from './api.ts'
 import { type Cookie, readCookie } from './cookies.ts'
 
 export const operatorCookieName = 'svc_operator'
@@ -38,19 +38,16 @@ export class NotFoundForOperatorError extends Error {
 const unattendedHeader = 'x-unattended'
 
 /** @returns a client that calls the API as the operator of the request. */
-export const createOperatorClient = (ctx: Context, api: Api, visitor: Visitor): ApiClient =>
-  createPageClient(async (method, path, { headers, body }) => {
-    const isUnattended = ctx.get(unattendedHeader) !== ''
-    const response = await api.call(method, path, {
-      visitor,
-      bearer: readOperatorToken(ctx),
-      headers: { ...headers, ...(isUnattended ? { [unattendedHeader]: 'true' } : {}) },
-      body,
-    })
-    // Only wrong tokens are limited.
-    const isRefused = response.status === 401 || response.status === 429
-    if (isRefused) throw new OperatorSessionEndedError('the API rejected the operator token')
-    if (response.status === 503 && method === 'GET') throw new ApiUnavailableError('the API is not available')
-    if (response.status === 404) throw new NotFoundForOperatorError('the API has no such resource')
-    return response
+export function createOperatorClient(ctx: Context, api: Api, visitor: Visitor): ApiClient {
+  const headers: Record<string, string> = ctx.get(unattendedHeader) === '' ? {} : { [unattendedHeader]: 'true' }
+  const client = api.client({ visitor, bearer: readOperatorToken(ctx), headers })
+  client.use({
+    onResponse: ({ request, response: { status } }) => {
+      // Only wrong tokens are limited.
+      if (status === 401 || status === 429) throw new OperatorSessionEndedError('the API rejected the operator token')
+      if (status === 503 && request.method === 'GET') throw new ApiUnreachableError('the API is not available')
+      if (status === 404) throw new NotFoundForOperatorError('the API has no such resource')
+    },
   })
+  return client
+}

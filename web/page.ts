@@ -29,7 +29,7 @@ export interface Visit {
   readonly api: ApiClient
   /** Calls the API without an access token. */
   readonly anonymousApi: ApiClient
-  /** The page of the API reference as the API renders it. Rejects with `ApiUnavailableError`. */
+  /** The page of the API reference as the API renders it. Rejects with `ApiUnreachableError`. */
   readReference(): Promise<RenderedPage>
   /**
    * Calls the API as the operator who is signed in to the console. When the API rejects the operator session, the operator is sent

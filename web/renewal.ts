@@ -39,7 +39,7 @@ export const isRecentlyRenewed = (ctx: Context): boolean =>
 
 /**
  * Exchanges the refresh token and redirects to the page in `to`. Without a refresh token the cookies stay unchanged: after a
- * cross-site navigation the browser does not send it. Rejects with `ApiUnavailableError`.
+ * cross-site navigation the browser does not send it. Rejects when the API fails.
  *
  * A browser that keeps no cookies would be sent back and forth for ever. One that sent none comes here a second time, before it
  * goes on to the page.

@@ -5,8 +5,10 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { Socket } from 'node:net'
+import { ApiUnreachableError } from '../client/api-error.ts'
 import { type TakenConnection, takeConnection } from '../platform/http-upgrades.ts'
-import { type ApiResponse, ApiUnavailableError, parseReply, type Visitor, visitorHeaders } from './api.ts'
+import { type Visitor, visitorHeaders } from './api.ts'
+import { type ForwardedReply, toReply } from './backend-for-frontend.ts'
 
 export const socketPath = '/api/v1/relay/ws'
 
@@ -28,9 +30,9 @@ interface Sender {
 export interface SocketForwarder {
   /**
    * Connects an upgrade request with the API. Resolves to the API's reply when it refuses, and to undefined when the connection
-   * is no longer HTTP. Rejects with {@link ApiUnavailableError}.
+   * is no longer HTTP. Rejects with {@link ApiUnreachableError}.
    */
-  forward(request: IncomingMessage, sender: Sender): Promise<ApiResponse | undefined>
+  forward(request: IncomingMessage, sender: Sender): Promise<ForwardedReply | undefined>
   /** Closes all connections; the scripts connect again, to another process. */
   stop(): void
 }
@@ -58,10 +60,10 @@ export function createSocketForwarder(apiUrl: string): SocketForwarder {
 }
 
 type HandshakeReply =
-  | { readonly refusal: ApiResponse }
+  | { readonly refusal: ForwardedReply }
   | { readonly connection: TakenConnection; readonly head: string }
 
-function connectToApi(apiUrl: string, incoming: IncomingMessage, { visitor, bearer }: Sender): Promise<HandshakeReply> {
+function connectToApi(apiUrl: string, incoming: IncomingMessage, sender: Sender): Promise<HandshakeReply> {
   const url = new URL(apiUrl + socketPath)
   const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
@@ -70,7 +72,7 @@ function connectToApi(apiUrl: string, incoming: IncomingMessage, { visitor, bear
       agent: false,
       timeout: connectMillisMax,
       headers: {
-        ...visitorHeaders(visitor, bearer),
+        ...visitorHeaders(sender),
         connection: 'Upgrade',
         upgrade: 'websocket',
         ...pick(forwardedRequestHeaders, incoming),
@@ -79,7 +81,7 @@ function connectToApi(apiUrl: string, incoming: IncomingMessage, { visitor, bear
     })
     const fail = (cause?: unknown) => {
       request.destroy()
-      reject(new ApiUnavailableError('the API did not accept a WebSocket', { cause }))
+      reject(new ApiUnreachableError('the API did not accept a WebSocket', { cause }))
     }
     // The visitor has left the page.
     incoming.socket.once('close', fail)
@@ -100,7 +102,7 @@ function connectToApi(apiUrl: string, incoming: IncomingMessage, { visitor, bear
 const pick = (names: readonly string[], { headers }: IncomingMessage): Record<string, string> =>
   Object.fromEntries(names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])))
 
-async function readRefusal(response: IncomingMessage): Promise<ApiResponse> {
+async function readRefusal(response: IncomingMessage): Promise<ForwardedReply> {
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -110,7 +112,9 @@ async function readRefusal(response: IncomingMessage): Promise<ApiResponse> {
   }
   const headers = new Headers()
   for (const [name, value] of Object.entries(response.headers)) headers.set(name, String(value))
-  return parseReply(response.statusCode ?? 502, headers, Buffer.concat(chunks))
+  return toReply(
+    new Response(length > 0 ? Buffer.concat(chunks) : null, { status: response.statusCode ?? 502, headers }),
+  )
 }
 
 /** Passes bytes in both directions until one side closes. */

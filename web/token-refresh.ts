@@ -6,7 +6,8 @@
  * balancer must send all requests of a browser to the same process (docs/operating.md).
  */
 import { createHash } from 'node:crypto'
-import { type Api, ApiUnavailableError, type Visitor } from './api.ts'
+import { ApiError } from '../client/api-error.ts'
+import type { Api, Visitor } from './api.ts'
 import { isTokenSet, type TokenSet } from './cookies.ts'
 
 /** As long as the API accepts a replaced token. */
@@ -17,7 +18,7 @@ const exchangesMax = 10_000
 const rejectionStatuses = [400, 401, 403]
 
 export interface TokenRefresher {
-  /** The next token set, or undefined when the API rejects the token. Rejects with {@link ApiUnavailableError}. */
+  /** The next token set, or undefined when the API rejects the token. Rejects when the API fails. */
   refresh(refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined>
 }
 
@@ -25,10 +26,12 @@ export function createTokenRefresher(api: Api): TokenRefresher {
   const exchanges = new Map<string, Promise<TokenSet | undefined>>()
 
   const exchange = async (refreshToken: string, visitor: Visitor): Promise<TokenSet | undefined> => {
-    const response = await api.call('POST', '/api/v1/auth/refresh', { visitor, body: { refresh_token: refreshToken } })
-    if (response.status === 200 && isTokenSet(response.body)) return response.body
-    if (rejectionStatuses.includes(response.status)) return undefined
-    throw new ApiUnavailableError(`the API replied ${response.status} to a token refresh`)
+    const body = { refresh_token: refreshToken }
+    const { data, response } = await api.client({ visitor }).POST('/api/v1/auth/refresh', { body })
+    const { status } = response
+    if (isTokenSet(data)) return data
+    if (rejectionStatuses.includes(status)) return undefined
+    throw new ApiError({ status, code: '', reason: '', action: 'A token refresh' })
   }
 
   const share = (key: string, shared: Promise<TokenSet | undefined>) => {

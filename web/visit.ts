@@ -1,9 +1,10 @@
 /** Builds the {@link Visit} that a page handles from a request. */
 import type { Context } from 'koa'
+import type { ApiClient } from '../client/client.ts'
 import type { SiteConfig } from '../platform/config/site.ts'
 import { clientAddress } from '../platform/koa/client-address.ts'
-import type { Api, ApiResponse, Visitor } from './api.ts'
-import { createPageClient, readApiError } from './api-client.ts'
+import { type Api, readJson, type Visitor } from './api.ts'
+import { readApiError } from './api-client.ts'
 import { readReferencePage } from './api-reference.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
 import { createOperatorClient } from './operator-session.ts'
@@ -46,17 +47,19 @@ export async function createVisit(ctx: Context, { api, config }: Deps): Promise<
     visitor,
     isSignedIn: bearer !== undefined,
     cookie: (name) => readCookie(ctx.get('cookie'), name) || undefined,
-    api: createPageClient(async (method, path, request) =>
-      refuseExpiredSignIn(await api.call(method, path, { visitor, bearer, ...request })),
-    ),
-    anonymousApi: createPageClient((method, path, request) => api.call(method, path, { visitor, ...request })),
+    api: refusingExpiredSignIn(api.client({ visitor, bearer })),
+    anonymousApi: api.client({ visitor }),
     operatorApi: createOperatorClient(ctx, api, visitor),
     readReference: () => readReferencePage(config.apiUrl),
   }
 }
 
-function refuseExpiredSignIn(response: ApiResponse): ApiResponse {
-  if (response.status === 401 && readApiError({ error: response.body }).code === 'unauthorized')
-    throw new SignInExpiredError('the API rejected the access token')
-  return response
+function refusingExpiredSignIn(client: ApiClient): ApiClient {
+  client.use({
+    onResponse: async ({ response }) => {
+      if (response.status === 401 && readApiError({ error: await readJson(response.clone()) }).code === 'unauthorized')
+        throw new SignInExpiredError('the API rejected the access token')
+    },
+  })
+  return client
 }

@@ -251,7 +251,7 @@ describe('while the API is unavailable', () => {
     const page = await browser.open('/account')
     expect([page.status, page.headers.get('retry-after'), page.name]).toEqual([503, '2', 'error-away'])
     expect(
-      siteWithoutApi.logged.filter((line) => line.includes('"ApiUnavailableError"') && line.includes('ECONNREFUSED')),
+      siteWithoutApi.logged.filter((line) => line.includes('"ApiUnreachableError"') && line.includes('ECONNREFUSED')),
     ).toHaveLength(1)
     expect((await browser.request('GET', '/livez')).json()).toEqual({ status: 'ok' })
     const readiness = await browser.request('GET', '/readyz')

@@ -1,5 +1,5 @@
 /** Refusals of the API on pages of the console. */
-import type { ApiResult } from '../api-client.ts'
+import type { ApiResult } from '../../client/api-error.ts'
 import type { Document } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { problemOf } from '../pages/refusal-text.ts'

@@ -1,6 +1,7 @@
 /** One relay session: its row, its workflow, its transitions and its video, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
-import { type ApiResult, unchecked } from '../api-client.ts'
+import type { ApiResult } from '../../client/api-error.ts'
+import { unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
 import type { OperatorSession, OperatorSessionDetail } from './operator-replies.ts'

@@ -1,5 +1,5 @@
 /** Carries out an operator's act from its form. */
-import type { ApiResult } from '../api-client.ts'
+import type { ApiResult } from '../../client/api-error.ts'
 import type { PageResult, Visit } from '../page.ts'
 import type { Problem } from '../pages/messages.tsx'
 import { problemOf } from '../pages/refusal-text.ts'

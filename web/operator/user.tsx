@@ -1,6 +1,6 @@
 /** One account: what it has, what it may do, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
-import type { ApiResult } from '../api-client.ts'
+import type { ApiResult } from '../../client/api-error.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
 import type { AccountDetail, AuditPage, EventPage, ProviderSubscription, SessionPage } from './operator-replies.ts'

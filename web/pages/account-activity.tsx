@@ -1,5 +1,6 @@
 /** The activity of an account, so that its owner can detect foreign access and see what the relays did. */
-import { requireData, unchecked } from '../api-client.ts'
+import { expectSuccess } from '../../client/api-error.ts'
+import { unchecked } from '../api-client.ts'
 import type { ActivityEntry } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { Instant } from '../time-text.tsx'
@@ -34,8 +35,8 @@ async function activityPage(visit: Visit): Promise<PageResult> {
   ])
   // The address may contain a cursor that does not exist.
   if (activity.response.status === 400 && cursor !== '') return { redirectTo: `${path}${queryOf(group, '')}` }
-  const { user } = requireData(summary, 'a request of the activity page')
-  const { entries, next_cursor: next } = requireData(activity, 'a request of the activity page')
+  const { user } = expectSuccess(summary, 'A request of the activity page')
+  const { entries, next_cursor: next } = expectSuccess(activity, 'A request of the activity page')
   return {
     name: 'account-activity',
     title: 'Activity',

@@ -1,7 +1,9 @@
 /** Purchases: the plan's renewal, what can be bought, and the links to checkout and the billing portal. */
+
+import type { ApiResult } from '../../client/api-error.ts'
 import { addonsMax, relayLimit } from '../../domain/billing/plans.ts'
 import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
-import { type ApiResult, unchecked } from '../api-client.ts'
+import { unchecked } from '../api-client.ts'
 import type { Billing } from '../api-replies.ts'
 import type { PageResult, Visit } from '../page.ts'
 import { formatRelayTime } from '../plan-terms.ts'

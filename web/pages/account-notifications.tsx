@@ -1,5 +1,6 @@
 /** What an account is notified of, by email and at its webhook or Discord channel. */
-import { type ApiResult, readApiError, requireData, unchecked } from '../api-client.ts'
+import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
+import { readApiError, unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { DeletionBanner } from './account-deletion.tsx'
 import { AccountTabs } from './account-tabs.tsx'
@@ -122,15 +123,15 @@ interface Outcome {
 }
 
 async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<PageResult> {
-  const purpose = 'a request of the notifications page'
+  const action = 'A request of the notifications page'
   const [summary, notifications, sent] = await Promise.all([
     visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
     visit.api.GET('/api/v1/notifications'),
     visit.api.GET('/api/v1/notifications/deliveries'),
   ])
-  const { user } = requireData(summary, purpose)
-  const overview = requireData(notifications, purpose)
-  const { deliveries } = requireData(sent, purpose)
+  const { user } = expectSuccess(summary, action)
+  const overview = expectSuccess(notifications, action)
+  const { deliveries } = expectSuccess(sent, action)
   const done = visit.query.get('done') ?? ''
   const notice = notices.get(done)
   const problem = outcome.problem ?? outcome.refused?.problem

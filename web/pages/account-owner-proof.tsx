@@ -1,5 +1,5 @@
 /** The part of a form in which the owner of an account proves to be it: the password, or else a recent sign-in. */
-import { requireData } from '../api-client.ts'
+import { expectSuccess } from '../../client/api-error.ts'
 import type { Visit } from '../page.ts'
 import { PasswordField } from './fields.tsx'
 import type { Problem } from './messages.tsx'
@@ -12,7 +12,7 @@ export interface OwnerProofState {
 }
 
 export async function readOwnerProof(visit: Visit): Promise<OwnerProofState> {
-  const account = requireData(await visit.api.GET('/api/v1/auth/account'), 'a request for the proof of an owner')
+  const account = expectSuccess(await visit.api.GET('/api/v1/auth/account'), 'A request for the proof of an owner')
   return {
     hasPassword: account.has_password,
     isPossible: account.has_password || account.is_sign_in_recent,

@@ -1,5 +1,6 @@
 /** The security page of an account: its address and password, linked accounts, and where it is signed in. */
-import { type ApiResult, requireData, unchecked } from '../api-client.ts'
+import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
+import { unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { DeleteAccount, DeletionBanner } from './account-deletion.tsx'
 import { DownloadData } from './account-export.tsx'
@@ -94,9 +95,9 @@ async function securityPage(visit: Visit, refused?: Refusal): Promise<PageResult
     visit.api.GET('/api/v1/auth/sessions'),
     configuredProviders(visit),
   ])
-  const { user } = requireData(summary, 'a request of the security page')
+  const { user } = expectSuccess(summary, 'A request of the security page')
   // A list that failed to load must not look empty, as if there were no other sign-in.
-  const { sessions: authSessions } = requireData(sessions, 'a request of the security page')
+  const { sessions: authSessions } = expectSuccess(sessions, 'A request of the security page')
   const done = visit.query.get('done') ?? ''
   const notice = notices.get(done)
   return {

@@ -1,6 +1,7 @@
 /** The plan page of the account: the plan with its price, and relay time. */
+
+import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import type { RelayTimeTerms } from '../../platform/config/site.ts'
-import { type ApiResult, requireData } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { describeLimit, formatRelays, formatRelayTime } from '../plan-terms.ts'
 import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
@@ -83,8 +84,8 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
     visit.api.GET('/api/v1/billing/subscription'),
   ])
   const { prices, relayTime } = visit.config
-  const { user, entitlement, usage } = requireData(summary, 'a request of the account page')
-  const billing = requireData(subscription, 'a request of the account page')
+  const { user, entitlement, usage } = expectSuccess(summary, 'A request of the account page')
+  const billing = expectSuccess(subscription, 'A request of the account page')
   return {
     name: 'account',
     title: 'Plan',

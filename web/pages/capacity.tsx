@@ -1,7 +1,7 @@
 /** The capacity of the regions. */
 
+import { isApiFailure } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
-import { ApiUnavailableError } from '../api.ts'
 import type { Visit } from '../page.ts'
 
 export type CapacityStatus = Reply<'get', '/capacity/status'>['status']
@@ -28,7 +28,7 @@ export async function findCapacity({ anonymousApi }: Pick<Visit, 'anonymousApi'>
   try {
     return (await anonymousApi.GET('/api/v1/capacity/status')).data
   } catch (error) {
-    if (error instanceof ApiUnavailableError) return undefined
+    if (isApiFailure(error)) return undefined
     throw error
   }
 }

@@ -1,6 +1,8 @@
 /** Verifying an email address. Mail programs open links by themselves, so only the form's button verifies. */
+
+import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
-import { readApiError, requireData } from '../api-client.ts'
+import { readApiError } from '../api-client.ts'
 import type { PageResult, PageRoute } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
@@ -39,7 +41,7 @@ async function pageOfUnusableLink(anonymousApi: ApiClient, token: string): Promi
   if (token === '') return invalidLinkPage
   const result = await anonymousApi.POST('/api/v1/auth/email/verify/preview', { body: { token } })
   if (readApiError(result).code === 'token_invalid') return invalidLinkPage
-  return requireData(result, 'the preview of a verification').already_verified ? alreadyVerifiedPage : undefined
+  return expectSuccess(result, 'The preview of a verification').already_verified ? alreadyVerifiedPage : undefined
 }
 
 interface VerifyForm {

@@ -1,6 +1,7 @@
 /** OAuth authorization requests: redirecting to a provider, and the provider's callback. */
+
+import type { ApiResult } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
-import type { ApiResult } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'

@@ -1,5 +1,5 @@
 /** The OAuth providers: their names, and the buttons that sign in with them. */
-import { ApiUnavailableError } from '../api.ts'
+import { isApiFailure } from '../../client/api-error.ts'
 import type { Visit } from '../page.ts'
 
 export const providerNames = ['twitch', 'google', 'discord'] as const
@@ -29,7 +29,7 @@ export async function configuredProviders({ anonymousApi }: Visit): Promise<read
     const { data } = await anonymousApi.GET('/api/v1/auth/oauth/providers')
     return providerNames.filter((name) => data?.providers?.some((one) => one.provider === name && one.configured))
   } catch (error) {
-    if (error instanceof ApiUnavailableError) return []
+    if (isApiFailure(error)) return []
     throw error
   }
 }

@@ -1,5 +1,6 @@
 /** Error replies of the API as messages for the person in front of a form. */
-import { type ApiResult, readApiError } from '../api-client.ts'
+import type { ApiResult } from '../../client/api-error.ts'
+import { readApiError } from '../api-client.ts'
 import type { Problem } from './messages.tsx'
 
 const fieldNames: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 /** The form that starts a relay, and the messages when a start or stop is refused. */
 import { randomUUID } from 'node:crypto'
+import type { ApiResult } from '../../client/api-error.ts'
 import { addonsMax, relayLimit } from '../../domain/billing/plans.ts'
-import type { ApiResult } from '../api-client.ts'
 import type { Entitlement, Region } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
 import type { Problem } from './messages.tsx'

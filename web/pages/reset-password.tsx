@@ -1,6 +1,8 @@
 /** Setting a new password with the link from the email of `forgot-password.tsx`. */
+
+import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
-import { readApiError, requireData } from '../api-client.ts'
+import { readApiError } from '../api-client.ts'
 import { signOutCookies } from '../cookies.ts'
 import type { PageResult, PageRoute } from '../page.ts'
 import { NewPasswordField } from './fields.tsx'
@@ -50,7 +52,7 @@ async function previewReset(anonymousApi: ApiClient, token: string): Promise<Pre
   if (token === '') return undefined
   const result = await anonymousApi.POST('/api/v1/auth/password/reset/preview', { body: { token } })
   if (readApiError(result).code === 'token_invalid') return undefined
-  const preview = requireData(result, 'the preview of a password reset')
+  const preview = expectSuccess(result, 'The preview of a password reset')
   const linked = preview.linked_accounts.flatMap(({ provider: name, stays }) => {
     const provider = parseProvider(name)
     return provider ? [{ provider, stays }] : []

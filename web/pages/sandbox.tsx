@@ -1,6 +1,6 @@
 /** The sandbox in place of a billing provider: its checkout, and a page that simulates events of subscriptions. */
-import { ApiUnavailableError } from '../api.ts'
-import { type ApiResult, readApiError, unchecked } from '../api-client.ts'
+import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
+import { readApiError, unchecked } from '../api-client.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
@@ -73,13 +73,11 @@ const hasChanged = async (visit: Visit, id: string, version: string): Promise<bo
 const findSubscription = async (visit: Visit, id: string | undefined): Promise<Subscription | undefined> =>
   (await listSubscriptions(visit))?.find((one) => one.subscription_id === id)
 
-/** The visitor's. Undefined when another billing provider is configured. Rejects with {@link ApiUnavailableError}. */
+/** The visitor's. Undefined when another billing provider is configured. Throws for any other refusal. */
 async function listSubscriptions(visit: Visit): Promise<readonly Subscription[] | undefined> {
-  const { data, response } = await visit.api.GET('/api/v1/billing/sandbox/subscriptions')
-  if (response.status === 404) return undefined
-  if (!data?.subscriptions)
-    throw new ApiUnavailableError(`the API replied ${response.status} to the list of sandbox subscriptions`)
-  return data.subscriptions
+  const result = await visit.api.GET('/api/v1/billing/sandbox/subscriptions')
+  if (result.response.status === 404) return undefined
+  return expectSuccess(result, 'The list of sandbox subscriptions').subscriptions
 }
 
 /** By the `done` parameter. */

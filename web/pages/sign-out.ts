@@ -1,5 +1,5 @@
 /** Signing out at the API and in this browser. */
-import { ApiUnavailableError } from '../api.ts'
+import { isApiFailure } from '../../client/api-error.ts'
 import { signOutCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
 import type { PageRoute } from '../page.ts'
@@ -18,5 +18,5 @@ export const submit: PageRoute = {
 }
 
 function ignoreUnavailableApi(error: unknown): void {
-  if (!(error instanceof ApiUnavailableError)) throw error
+  if (!isApiFailure(error)) throw error
 }

@@ -1,5 +1,5 @@
 /** The usage page: relay time of the current cycle by day and by relay, with a forecast, and the same as CSV. */
-import { requireData } from '../api-client.ts'
+import { expectSuccess } from '../../client/api-error.ts'
 import type { UsageByDay } from '../api-replies.ts'
 import { formatCsv } from '../csv.ts'
 import { Icon } from '../icons.tsx'
@@ -41,7 +41,7 @@ export const csv: PageRoute = {
 }
 
 const findUsage = async (visit: Visit): Promise<UsageByDay> =>
-  requireData(await visit.api.GET('/api/v1/usage/days'), 'the request of the usage page')
+  expectSuccess(await visit.api.GET('/api/v1/usage/days'), 'The request of the usage page')
 
 interface UsageProps {
   readonly usage: UsageByDay
