@@ -1,6 +1,7 @@
 /**
- * The places for connections of a port without authentication. A new connection is always accepted: when its address or the port has
- * no place left, the connection that has been silent longest is closed for it, so that silent connections do not block requests.
+ * The places for connections of a port without authentication. A new connection is always accepted: when its address or
+ * the port has no place left, the connection that has been silent longest is closed for it, so that silent connections
+ * do not block requests.
  */
 
 interface Connection {
@@ -46,6 +47,9 @@ export class ConnectionPlaces<C extends Connection> {
   }
 }
 
-/** One subscriber usually has a whole /64 of IPv6. A shortened address counts by its text, which distinguishes fewer networks. */
+/**
+ * One subscriber usually has a whole /64 of IPv6. A shortened address counts by its text, which distinguishes fewer
+ * networks.
+ */
 const networkOf = (address: string): string =>
   address.includes('.') ? address.replace('::ffff:', '') : address.split(':').slice(0, 4).join(':')

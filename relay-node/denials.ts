@@ -1,6 +1,7 @@
 /**
- * When denials of the control plane end a relay. An API on a wrong or a restored database denies sessions that run, so denials
- * count only when they are repeated, and a relay with a stream goes on while its session is merely unknown (404).
+ * When denials of the control plane end a relay. An API on a wrong or a restored database denies sessions that run, so
+ * denials count only when they are repeated, and a relay with a stream goes on while its session is merely unknown
+ * (404).
  */
 import type { Outcome } from './health-report.ts'
 

@@ -1,4 +1,6 @@
-/** An SRT engine terminates the SRT connections that the gate admits: it receives from a publisher and sends to players. */
+/**
+ * An SRT engine terminates the SRT connections that the gate admits: it receives from a publisher and sends to players.
+ */
 import type { RelayEngine } from '../domain/relay/engines.ts'
 import type { Role } from './stream-access.ts'
 

@@ -1,8 +1,8 @@
 /**
- * The cookies of the first phase of SRT handshakes. A conclusion with one proves that its caller receives at its address, and that
- * its first phase was answered after the latest connection of the peer was admitted: a cookie also depends on that connection. So
- * what is delayed or repeated of a former socket never replaces the present one, without a state per caller. A time in the cookie
- * would do the same, but take bits of its authentication.
+ * The cookies of the first phase of SRT handshakes. A conclusion with one proves that its caller receives at its
+ * address, and that its first phase was answered after the latest connection of the peer was admitted: a cookie also
+ * depends on that connection. So what is delayed or repeated of a former socket never replaces the present one, without
+ * a state per caller. A time in the cookie would do the same, but take bits of its authentication.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 
@@ -42,12 +42,14 @@ export class HandshakeCookies {
     return this.#compute(scope, admission?.number ?? 0, now)
   }
 
-  /** @param isPreviousValid accepts also those issued before the latest connection of the peer and after the one before. */
+  /**
+   * @param isPreviousValid accepts also those issued before the latest connection of the peer and after the one before.
+   */
   isValid(scope: CookieScope, cookie: number, now: number, isPreviousValid: boolean): boolean {
     const { number = 0, previous = 0 } = this.#admissions.get(peerOf(scope)) ?? {}
     const admissions = isPreviousValid ? [number, previous] : [number]
-    return admissions.some((one) =>
-      [now, now - periodMillis].some((time) => this.#compute(scope, one, time) === cookie),
+    return admissions.some((admission) =>
+      [now, now - periodMillis].some((time) => this.#compute(scope, admission, time) === cookie),
     )
   }
 

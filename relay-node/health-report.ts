@@ -6,7 +6,10 @@ import { isStreamToken, type RelaySession } from './session.ts'
 export interface HealthReport {
   readonly apiUrl: string
   readonly authSecret: string
-  /** Null while the relay is unbound. The control plane then holds its reply until it assigns a session, or for some seconds. */
+  /**
+   * Null while the relay is unbound. The control plane then holds its reply until it assigns a session, or for some
+   * seconds.
+   */
   readonly sessionId: string | null
   readonly instanceId: string
   /** The interval of reports where the reply has none. */

@@ -1,7 +1,8 @@
 /**
- * Reports the health of the relay to the control plane, whose answer says whether to keep running. Outages never end a relay, since
- * it has a stream. Denials end it by the rules of `denials.ts`. The answer that the session is stopped ends it at once.
- * An unbound relay reports without a session until an answer assigns one, which stays its session until it ends.
+ * Reports the health of the relay to the control plane, whose answer says whether to keep running. Outages never end a
+ * relay, since it has a stream. Denials end it by the rules of `denials.ts`. The answer that the session is stopped
+ * ends it at once. An unbound relay reports without a session until an answer assigns one, which stays its session
+ * until it ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { countDenial, type Denials, describeDenials, judgeDenials, noDenials, unknownMillisMax } from './denials.ts'
@@ -9,7 +10,10 @@ import { type HealthReport, type Outcome, report } from './health-report.ts'
 import type { Log } from './log.ts'
 import type { RelaySession } from './session.ts'
 
-/** The session and the interval apply until the control plane sets others. Aborted when the relay ends for any other reason. */
+/**
+ * The session and the interval apply until the control plane sets others. Aborted when the relay ends for any other
+ * reason.
+ */
 export interface HealthOptions extends HealthReport {
   /** Called before the first report with the assigned session, once at most. */
   readonly onAssigned: (session: RelaySession) => void
@@ -30,7 +34,9 @@ const lastReportMillisMax = 1_000
 /** A control plane that does not hold the replies to unbound relays must not be flooded by them. */
 const unboundPauseMillisMin = 200
 
-/** Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects. */
+/**
+ * Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects.
+ */
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
   let sessionId = options.sessionId
   for (;;) {
@@ -83,7 +89,10 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
   return { type: 'ended', reason: 'stopped by a signal' }
 }
 
-/** States the totals of the stream until its end. The control plane has stopped the session before, unless the host shuts down. */
+/**
+ * States the totals of the stream until its end. The control plane has stopped the session before, unless the host
+ * shuts down.
+ */
 async function reportLast(options: HealthOptions, sessionId: string): Promise<void> {
   await options.closeStreams()
   await report({ ...options, sessionId, signal: AbortSignal.timeout(lastReportMillisMax) })

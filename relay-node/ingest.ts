@@ -15,7 +15,10 @@ export interface IngestSummary {
   /** Network paths of the publisher. */
   readonly links: number
   readonly players: number
-  /** The totals are those of all publishers since the process started. The average that follows from them is at most the peak. */
+  /**
+   * The totals are those of all publishers since the process started. The average that follows from them is at most the
+   * peak.
+   */
   readonly bytes_total: number
   /** Milliseconds with data. */
   readonly publishing_ms_total: number

@@ -1,7 +1,8 @@
 /**
- * `srt-live-transmit`, Haivision's own tool, as the SRT engine: one process per connection. That of the publisher writes the stream
- * to its standard output, from where it is copied to the standard input of each player's process. So players stay connected while
- * publishers come and go, and a process that is left behind by a killed relay ends by itself when its connection times out.
+ * `srt-live-transmit`, Haivision's own tool, as the SRT engine: one process per connection. That of the publisher
+ * writes the stream to its standard output, from where it is copied to the standard input of each player's process. So
+ * players stay connected while publishers come and go, and a process that is left behind by a killed relay ends by
+ * itself when its connection times out.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -38,8 +39,8 @@ export interface LiveTransmitOptions {
 }
 
 /**
- * The loopback address of a relay's engine. libsrt shares a port that is in use without an error, so the engines of relays on one
- * machine would mix if they had one address and chose the same port.
+ * The loopback address of a relay's engine. libsrt shares a port that is in use without an error, so the engines of
+ * relays on one machine would mix if they had one address and chose the same port.
  */
 export function engineAddress(pid: number): string {
   // Other systems have one loopback address only.

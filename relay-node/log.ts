@@ -1,4 +1,6 @@
-/** Logs one JSON object per line, in the format of the other processes. Without pino, which would slow down the start. */
+/**
+ * Logs one JSON object per line, in the format of the other processes. Without pino, which would slow down the start.
+ */
 import { LogDestination } from '../platform/log-destination.ts'
 
 export type Log = (
@@ -10,8 +12,8 @@ export type Log = (
 const limitedMillis = 10_000
 
 /**
- * A log for what any datagram may cause: each message and `reason` appears at most every 10 s, with the `times` that it was logged
- * since. Reasons must be few, since they are kept.
+ * A log for what any datagram may cause: each message and `reason` appears at most every 10 s, with the `times` that it
+ * was logged since. Reasons must be few, since they are kept.
  */
 export function limitLog(log: Log): Log {
   const entries = new Map<string, { loggedAt: number; times: number }>()

@@ -1,4 +1,6 @@
-/** The program that runs on a relay: receives streams, serves statistics, and reports its health until it is stopped. */
+/**
+ * The program that runs on a relay: receives streams, serves statistics, and reports its health until it is stopped.
+ */
 import { rmSync } from 'node:fs'
 import { lockFile } from '../platform/file-lock.ts'
 import { startDataPlane } from './data-plane.ts'

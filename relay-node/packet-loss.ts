@@ -1,4 +1,6 @@
-/** Counts lost packets of a publisher from the sequence numbers that pass the gate, so that it works with every engine. */
+/**
+ * Counts lost packets of a publisher from the sequence numbers that pass the gate, so that it works with every engine.
+ */
 
 /** The sequence number of a data packet has 31 bits. */
 const sequenceMask = 0x7fff_ffff

@@ -1,4 +1,7 @@
-/** Which sources of datagrams can be callers. The others are forged: an answer would reach many machines, the relay itself, or none. */
+/**
+ * Which sources of datagrams can be callers. The others are forged: an answer would reach many machines, the relay
+ * itself, or none.
+ */
 import { networkInterfaces } from 'node:os'
 import type { Remote } from './peer.ts'
 

@@ -1,4 +1,7 @@
-/** Limits a rate by one number: the time from which on nothing counts as taken any more (the generic cell rate algorithm). */
+/**
+ * Limits a rate by one number: the time from which on nothing counts as taken any more (the generic cell rate
+ * algorithm).
+ */
 export class RateLimit {
   readonly #intervalMillis: number
   readonly #aheadMillisMax: number

@@ -1,4 +1,7 @@
-/** Refuses callers after a pause, since libsrt tries again at once when it is refused. The number of pending refusals is limited. */
+/**
+ * Refuses callers after a pause, since libsrt tries again at once when it is refused. The number of pending refusals is
+ * limited.
+ */
 import type { Peer } from './peer.ts'
 import { buildRejection, type Rejection } from './srt-packets.ts'
 
@@ -19,11 +22,14 @@ export class Refusals {
     this.#millis = millis
   }
 
-  /** @returns false for a caller that repeats its handshake meanwhile, and one above the limits, which get no other reply. */
+  /**
+   * @returns false for a caller that repeats its handshake meanwhile, and one above the limits, which get no other
+   * reply.
+   */
   refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): boolean {
     if (this.#pending.has(peer.key) || this.#pending.size >= pendingMax) return false
     const { host } = peer
-    const ofHost = [...this.#pending.values()].filter((one) => one.host === host)
+    const ofHost = [...this.#pending.values()].filter((refusal) => refusal.host === host)
     if (ofHost.length >= pendingPerHostMax) return false
     const timer = setTimeout(() => {
       this.#pending.delete(peer.key)

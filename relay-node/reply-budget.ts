@@ -1,8 +1,8 @@
 /**
- * Limits how many questions are answered to addresses that have proved nothing. Each network has a share of its own, so that a
- * flood with forged addresses of some networks takes no answer from the others, and then there is a total. Both refill steadily and
- * at random times: of a limit per second a flood takes all in the first moments, and a caller that repeats its question in step with
- * that gets no answer, ever.
+ * Limits how many questions are answered to addresses that have proved nothing. Each network has a share of its own, so
+ * that a flood with forged addresses of some networks takes no answer from the others, and then there is a total. Both
+ * refill steadily and at random times: of a limit per second a flood takes all in the first moments, and a caller that
+ * repeats its question in step with that gets no answer, ever.
  */
 import { RateLimit } from './rate-limit.ts'
 
@@ -23,7 +23,10 @@ const tables = 2
 
 export class ReplyBudget {
   readonly #total: RateLimit
-  /** A network has a place in each, and half of its share there, so a flood from others takes all of it only where both are theirs. */
+  /**
+   * A network has a place in each, and half of its share there, so a flood from others takes all of it only where both
+   * are theirs.
+   */
   readonly #tables: readonly { readonly seed: number; readonly places: readonly RateLimit[] }[]
 
   constructor({ perNetwork, total } = defaultBudget, random = Math.random) {

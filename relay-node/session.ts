@@ -1,4 +1,7 @@
-/** The session that a relay runs for. A relay without one is unbound: it refuses streams, and asks the control plane for one. */
+/**
+ * The session that a relay runs for. A relay without one is unbound: it refuses streams, and asks the control plane for
+ * one.
+ */
 export interface RelaySession {
   readonly sessionId: string
   /** Eight letters and digits. Only streams with this token are admitted. */

@@ -1,6 +1,7 @@
 /**
- * The settings of a relay. Its ids come as arguments, which every process of the machine can read, and its secrets and limits as
- * environment variables, which others cannot read. Checked without zod, which would double the time of a start.
+ * The settings of a relay. Its ids come as arguments, which every process of the machine can read, and its secrets and
+ * limits as environment variables, which others cannot read. Checked without zod, which would double the time of a
+ * start.
  */
 
 import { isIP } from 'node:net'

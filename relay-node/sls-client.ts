@@ -1,6 +1,6 @@
 /**
- * The HTTP API of an SLS server, as far as it has one. OpenIRL's srt-live-server admits registered stream ids only; irl-srt-server
- * has no register, and disconnects streams on request. Each answers 404 to the requests of the other.
+ * The HTTP API of an SLS server, as far as it has one. OpenIRL's srt-live-server admits registered stream ids only;
+ * irl-srt-server has no register, and disconnects streams on request. Each answers 404 to the requests of the other.
  */
 import type { SlsServer } from '../domain/relay/engines.ts'
 

@@ -1,6 +1,7 @@
 /**
- * An SLS server as the SRT engine, beside the relay on the same machine. Several relays may share one, also of one account, so
- * each has stream ids of its own, which never contain the stream token. The gate has checked the token before.
+ * An SLS server as the SRT engine, beside the relay on the same machine. Several relays may share one, also of one
+ * account, so each has stream ids of its own, which never contain the stream token. The gate has checked the token
+ * before.
  */
 import type { SlsServer } from '../domain/relay/engines.ts'
 import type { Engine } from './engine.ts'

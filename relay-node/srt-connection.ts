@@ -1,6 +1,7 @@
 /**
- * One admitted SRT connection: forwards datagrams between a peer and its end of the engine. The engine has not seen the induction
- * of the peer, which the gate has answered, so the connection begins with one of its own and replaces the cookie of the conclusion.
+ * One admitted SRT connection: forwards datagrams between a peer and its end of the engine. The engine has not seen the
+ * induction of the peer, which the gate has answered, so the connection begins with one of its own and replaces the
+ * cookie of the conclusion.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import type { RelayRefusal } from '../domain/relay/refusals.ts'

@@ -1,7 +1,7 @@
 /**
- * The gate in front of the SRT engine. It answers the first phase of the SRT handshake itself, without a state per caller, and
- * admits a caller by the stream id of the second phase. Only datagrams of admitted callers reach the engine, so forged and random
- * datagrams cost neither memory nor a process.
+ * The gate in front of the SRT engine. It answers the first phase of the SRT handshake itself, without a state per
+ * caller, and admits a caller by the stream id of the second phase. Only datagrams of admitted callers reach the
+ * engine, so forged and random datagrams cost neither memory nor a process.
  */
 import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { Engine } from './engine.ts'
@@ -55,7 +55,10 @@ export class SrtGate {
   readonly #limitedLog: Log
   readonly #starts = new StartBudget()
   readonly #cookies = new HandshakeCookies()
-  /** SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has registered. */
+  /**
+   * SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has
+   * registered.
+   */
   readonly #inductions = { srt: new ReplyBudget(), srtla: new ReplyBudget() }
 
   constructor(options: GateOptions) {
@@ -111,8 +114,8 @@ export class SrtGate {
 
   #receiveHandshake(role: Role, datagram: Buffer, peer: Peer, now: number): void {
     const handshake = parseHandshake(datagram)
-    // A relay that answered replies would, after one forged datagram, exchange answers with another one for ever. No socket has the
-    // id 0, with which the reply to a request would look like a request.
+    // A relay that answered replies would, after one forged datagram, exchange answers with another one for ever. No
+    // socket has the id 0, with which the reply to a request would look like a request.
     if (handshake === undefined || handshake.isReply || handshake.socketId === 0) return
     if (handshake.phase !== 'conclusion') {
       this.#answerFirst(role, datagram, handshake, peer, now)
@@ -133,7 +136,10 @@ export class SrtGate {
     }
   }
 
-  /** A socket whose handshake began before the present connection does not replace it, except while that has sent no data. */
+  /**
+   * A socket whose handshake began before the present connection does not replace it, except while that has sent no
+   * data.
+   */
   #isProven(
     role: Role,
     peer: Peer,

@@ -1,6 +1,6 @@
 /**
- * The parts of SRT packets that the gate reads and writes (draft-sharabayko-srt-01, section 3). All other bytes pass unread.
- * Parsers return undefined for anything that is not well-formed, except that a conclusion states its fault.
+ * The parts of SRT packets that the gate reads and writes (draft-sharabayko-srt-01, section 3). All other bytes pass
+ * unread. Parsers return undefined for anything that is not well-formed, except that a conclusion states its fault.
  */
 import { isUtf8 } from 'node:buffer'
 
@@ -20,7 +20,10 @@ export interface Handshake {
   /** The socket of the sender. */
   readonly socketId: number
   readonly cookie: number
-  /** Why a conclusion cannot be accepted, whatever it asks for: its extensions or stream id are malformed, or its version is old. */
+  /**
+   * Why a conclusion cannot be accepted, whatever it asks for: its extensions or stream id are malformed, or its
+   * version is old.
+   */
   readonly fault: 'bad_request' | 'version' | undefined
   /** Undefined where the packet has a fault, or no extension with a stream id. */
   readonly streamId: string | undefined
@@ -125,12 +128,15 @@ function listExtensions(datagram: Buffer): { type: number; content: Buffer }[] |
   return extensions
 }
 
-/** What is neither a control character, nor a format character such as a byte order mark, nor a space, from the first to the last. */
+/**
+ * What is neither a control character, nor a format character such as a byte order mark, nor a space, from the first to
+ * the last.
+ */
 const visiblePart = /^[\p{Cc}\p{Cf}\p{Z}]*(.*[^\p{Cc}\p{Cf}\p{Z}])?/su
 
 /**
- * Printable ASCII, stored in 32-bit words with reversed bytes and padded with zeros. What is invisible around it comes from copying
- * and pasting, and is ignored.
+ * Printable ASCII, stored in 32-bit words with reversed bytes and padded with zeros. What is invisible around it comes
+ * from copying and pasting, and is ignored.
  */
 function parseStreamId(content: Buffer): string | undefined {
   if (content.length > streamIdBytesMax) return undefined
@@ -139,7 +145,10 @@ function parseStreamId(content: Buffer): string | undefined {
   return /^[\x20-\x7e]*$/.test(text) ? text : undefined
 }
 
-/** A listener's reply to the induction of a caller. As long as the request, so it amplifies nothing. @param cookie not 0. */
+/**
+ * A listener's reply to the induction of a caller. As long as the request, so it amplifies nothing.
+ * @param cookie not 0.
+ */
 export function buildInductionReply(induction: Buffer, cookie: number): Buffer {
   const reply = copyHandshake(induction)
   reply.writeUInt32BE(5, at.version)

@@ -3,7 +3,10 @@ import type { Peer, Remote } from './peer.ts'
 import { RateLimit } from './rate-limit.ts'
 import { isSrtFeedback } from './srtla-packets.ts'
 
-/** Encoders send one each second over an idle link. An echo between two relays returns sooner than half a second, so it soon ends. */
+/**
+ * Encoders send one each second over an idle link. An echo between two relays returns sooner than half a second, so it
+ * soon ends.
+ */
 const keepalivesPerSecond = 2
 const keepalivesBurst = 4
 
@@ -53,8 +56,8 @@ export class SrtlaGroup implements Peer {
   }
 
   /**
-   * Sends an SRT packet to the encoder: feedback over every link, since the link that would be chosen may be dead, other
-   * packets over the link with the latest packet.
+   * Sends an SRT packet to the encoder: feedback over every link, since the link that would be chosen may be dead,
+   * other packets over the link with the latest packet.
    */
   send(datagram: Buffer): void {
     if (isSrtFeedback(datagram)) {
@@ -65,8 +68,8 @@ export class SrtlaGroup implements Peer {
   }
 
   /**
-   * A link may be registered with a forged address, and only that of the request for the group has received its id. Any other one
-   * gets no more bytes than came from it, so that the feedback of a stream cannot flood a forged address.
+   * A link may be registered with a forged address, and only that of the request for the group has received its id. Any
+   * other one gets no more bytes than came from it, so that the feedback of a stream cannot flood a forged address.
    */
   sendOver(link: Link, datagram: Buffer): void {
     const isProven = link.remote.address === this.host

@@ -35,8 +35,8 @@ export interface SrtlaLimits {
   /** How long after the request a group can be created. */
   readonly registrationMillisMax: number
   /**
-   * Of requests for groups, and of registrations with groups that do not exist: their ids are computed, which costs more
-   * than to forward a packet. Encoders repeat them every second.
+   * Of requests for groups, and of registrations with groups that do not exist: their ids are computed, which costs
+   * more than to forward a packet. Encoders repeat them every second.
    */
   readonly answersPerSecond: BudgetLimits
 }

@@ -1,6 +1,6 @@
 /**
- * Bounds how often connections are opened at the engine, since each may start a process. A caller above the budget gets no answer
- * and repeats its handshake after 250 ms, for 3 s, so it is admitted when the budget allows.
+ * Bounds how often connections are opened at the engine, since each may start a process. A caller above the budget gets
+ * no answer and repeats its handshake after 250 ms, for 3 s, so it is admitted when the budget allows.
  */
 import type { Role } from './stream-access.ts'
 

@@ -1,4 +1,7 @@
-/** The HTTP port of a relay: statistics for the plugin, for stream overlays and for scene switchers. It has no authentication. */
+/**
+ * The HTTP port of a relay: statistics for the plugin, for stream overlays and for scene switchers. It has no
+ * authentication.
+ */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'

@@ -1,4 +1,7 @@
-/** The statistics of a relay: those of the links in srtla's format, and those of the publisher in the format of irl-srt-server. */
+/**
+ * The statistics of a relay: those of the links in srtla's format, and those of the publisher in the format of
+ * irl-srt-server.
+ */
 import type { RelayEngine } from '../domain/relay/engines.ts'
 import type { IngestRates } from './ingest.ts'
 import type { SrtConnection } from './srt-connection.ts'
@@ -49,7 +52,10 @@ export function showGroup(id: string, totalBytes: number, links: readonly LinkCo
   }
 }
 
-/** A publisher in the reply to `GET /stats?publisher=…`, in the form of irl-srt-server. Strict scene switchers need every field. */
+/**
+ * A publisher in the reply to `GET /stats?publisher=…`, in the form of irl-srt-server. Strict scene switchers need
+ * every field.
+ */
 export interface PublisherStats {
   /** kbit/s. */
   readonly bitrate: number

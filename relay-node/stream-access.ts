@@ -10,8 +10,8 @@ interface StreamRequest {
 }
 
 /**
- * Accepts `publish/live/<token>` and `play/live/<token>`, and the form of SRT's access control guide: `#!::r=<resource>,m=publish`,
- * where the resource is the token, `live/<token>` or one of the two forms above.
+ * Accepts `publish/live/<token>` and `play/live/<token>`, and the form of SRT's access control guide:
+ * `#!::r=<resource>,m=publish`, where the resource is the token, `live/<token>` or one of the two forms above.
  * @returns undefined for any other text.
  */
 export function parseStreamId(streamId: string): StreamRequest | undefined {
@@ -60,6 +60,6 @@ export function findObjection(
 
 /** Takes the same time for all texts of one length. */
 function isEqual(text: string, secret: string): boolean {
-  const [one, other] = [Buffer.from(text), Buffer.from(secret)]
-  return one.length === other.length && timingSafeEqual(one, other)
+  const [given, expected] = [Buffer.from(text), Buffer.from(secret)]
+  return given.length === expected.length && timingSafeEqual(given, expected)
 }

@@ -1,7 +1,7 @@
 /**
- * Copies the stream of the publisher to all players. A player that does not keep up is closed, so it does not slow down the others.
- * The engine delivers the end of a stream late, also after its publisher has vanished. So a player receives the stream of a
- * publisher only when data of it has arrived since the player was added.
+ * Copies the stream of the publisher to all players. A player that does not keep up is closed, so it does not slow down
+ * the others. The engine delivers the end of a stream late, also after its publisher has vanished. So a player receives
+ * the stream of a publisher only when data of it has arrived since the player was added.
  */
 import type { Writable } from 'node:stream'
 

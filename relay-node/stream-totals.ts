@@ -13,16 +13,16 @@ interface Piece {
 const kbpsOf = ({ bytes, millis }: Readonly<Piece>): number => (bytes * 8) / millis
 
 /**
- * Data without a gap of more than three seconds is a run. The time is that of all runs, of each from its first packet to its last
- * one, or a second if it is shorter.
+ * Data without a gap of more than three seconds is a run. The time is that of all runs, of each from its first packet
+ * to its last one, or a second if it is shorter.
  *
- * A run is divided into pieces. Each ends with the first packet that arrives a second or more after its beginning; the rest of the
- * run, which is shorter, belongs to the last of them, and the whole of a run of less than a second is one piece of a second. The
- * peak is the highest bitrate of a piece, also of one before the rest was added to it.
+ * A run is divided into pieces. Each ends with the first packet that arrives a second or more after its beginning; the
+ * rest of the run, which is shorter, belongs to the last of them, and the whole of a run of less than a second is one
+ * piece of a second. The peak is the highest bitrate of a piece, also of one before the rest was added to it.
  *
- * So the average is never above the peak, at any time: each byte belongs to one piece, and the durations `d` of the pieces add up
- * to the time, hence `sum(b) = sum(b/d * d) <= max(b/d) * sum(d)`. For the same reason the sums over several processes have no
- * average above the highest of their peaks.
+ * So the average is never above the peak, at any time: each byte belongs to one piece, and the durations `d` of the
+ * pieces add up to the time, hence `sum(b) = sum(b/d * d) <= max(b/d) * sum(d)`. For the same reason the sums over
+ * several processes have no average above the highest of their peaks.
  */
 export class StreamTotals {
   bytes = 0

@@ -1,8 +1,14 @@
-/** The soft cap on throughput: a token bucket that delays datagrams, so that a sender sees a slower network and reduces its bitrate. */
+/**
+ * The soft cap on throughput: a token bucket that delays datagrams, so that a sender sees a slower network and reduces
+ * its bitrate.
+ */
 
 /** A burst of this length passes without delay. */
 const burstMillis = 250
-/** Above the largest number of unacknowledged packets of an SRT sender with default settings, so only forged traffic reaches it. */
+/**
+ * Above the largest number of unacknowledged packets of an SRT sender with default settings, so only forged traffic
+ * reaches it.
+ */
 const queueLengthMax = 16_384
 
 export class ThroughputCap {

@@ -1,6 +1,6 @@
 /**
- * A UDP port that receives streams. Admitted remotes get a socket each on the same port, where the system can do that: the kernel
- * then keeps their datagrams apart from those of strangers, so that a flood does not displace a stream.
+ * A UDP port that receives streams. Admitted remotes get a socket each on the same port, where the system can do that:
+ * the kernel then keeps their datagrams apart from those of strangers, so that a flood does not displace a stream.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -100,7 +100,9 @@ export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0
   }
 }
 
-/** Addresses are never names. Without the default look-up, `bind`, `connect` and `send` take effect before they return. */
+/**
+ * Addresses are never names. Without the default look-up, `bind`, `connect` and `send` take effect before they return.
+ */
 const open = (host: string, reuseAddr = canIsolate): Socket =>
   createSocket({
     type: isIPv6(host) ? 'udp6' : 'udp4',
@@ -110,7 +112,8 @@ const open = (host: string, reuseAddr = canIsolate): Socket =>
 
 async function bindPort(host: string, fixedPort: number): Promise<Socket> {
   for (let attempt = 1; ; attempt += 1) {
-    // A socket that others may share would be given a port that another relay shares, and no error for one that is taken.
+    // A socket that others may share would be given a port that another relay shares, and no error for one that is
+    // taken.
     const probe = await bind(open(host, false), fixedPort, host)
     const { port } = probe.address()
     if (!canIsolate) return probe
@@ -128,7 +131,10 @@ async function bind(socket: Socket, port: number, host: string): Promise<Socket>
   return socket
 }
 
-/** @returns whether the socket is bound and connected. It is not where the remote has no route, or no file descriptor is left. */
+/**
+ * @returns whether the socket is bound and connected. It is not where the remote has no route, or no file descriptor is
+ * left.
+ */
 function connect(socket: Socket, local: { readonly host: string; readonly port: number }, remote: Remote): boolean {
   try {
     socket.bind(local.port, local.host)

@@ -48,7 +48,7 @@ test('a stream of which some packets arrive late and some never has exactly thes
         if (fate !== 'is lost') loss.receive(numberOf(index + 1), fate === 'is repeated')
       })
       loss.acknowledge(numberOf(packets.length + 1))
-      const count = (fate: string) => packets.filter((one) => one === fate).length
+      const count = (fate: string) => packets.filter((packet) => packet === fate).length
       expect(loss).toMatchObject({ recovered: count('is repeated'), dropped: count('is lost') })
     }),
   )

@@ -1,4 +1,7 @@
-/** What a relay answers to callers that it cannot serve, over UDP to its process. Without an engine its owner is refused, too. */
+/**
+ * What a relay answers to callers that it cannot serve, over UDP to its process. Without an engine its owner is
+ * refused, too.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** What scene switchers require of `GET /stats?publisher=…`: with one field missing or mistyped a stream counts as offline. */
+/**
+ * What scene switchers require of `GET /stats?publisher=…`: with one field missing or mistyped a stream counts as
+ * offline.
+ */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'

@@ -131,17 +131,17 @@ describe('packets of links', () => {
   })
 
   test('two receivers that are links of each other echo a forged keepalive a few times, and no more', () => {
-    const [one, other] = [new Scene(), new Scene()]
-    for (const scene of [one, other]) {
+    const [first, second] = [new Scene(), new Scene()]
+    for (const scene of [first, second]) {
       const id = scene.requestGroup(c)
       expect(scene.join(id, a)).toBe('reg3')
     }
     const oneWayMillis = 20
     let datagram = Buffer.concat([buildNotice('keepalive'), randomBytes(1_000)])
     let echoes = 0
-    for (let scene = one; ; scene = scene === one ? other : one) {
-      one.now += oneWayMillis
-      other.now += oneWayMillis
+    for (let scene = first; ; scene = scene === first ? second : first) {
+      first.now += oneWayMillis
+      second.now += oneWayMillis
       const [answer] = scene.receive(datagram, a)
       if (answer === undefined) break
       datagram = answer.datagram as typeof datagram

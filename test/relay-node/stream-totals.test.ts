@@ -64,7 +64,8 @@ test('the time is exact to a second for each run, and no peak is a rate over les
       const end = receiveAll(received).at(-1)
       expect(end?.millis ?? 0).toBeGreaterThanOrEqual(received.some(({ bytes }) => bytes > 0) ? exact : 0)
       expect(end?.millis ?? 0).toBeLessThanOrEqual(exact + runs * 1_000)
-      // All bytes in the second before each packet and the packet itself, and at most those of the piece's first packet.
+      // All bytes in the second before each packet and the packet itself, and at most those of the piece's first
+      // packet.
       for (const [index, { bytes }] of received.entries()) {
         window = bytes
         for (let other = index - 1, age = received[index]?.pause ?? 0; other >= 0 && age <= 2_000; other -= 1) {
