@@ -1,6 +1,6 @@
 /**
- * The API reference on the site's origin: its page, its files and `/openapi.json` from the API. Requests that are tried out there go to
- * `/api/v1/*` of the site, with the visitor's sign-in.
+ * The API reference on the site's origin: its page, its files and `/openapi.json` from the API. Requests that are tried
+ * out there go to `/api/v1/*` of the site, with the visitor's sign-in.
  */
 import { type IncomingHttpHeaders, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'

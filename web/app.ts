@@ -110,7 +110,8 @@ function refuseCrossOriginWrites(site: Site): Middleware {
   return (ctx, next) => {
     if (!isCrossOriginWrite(ctx, origin)) return next()
     if (isApiPath(ctx)) return sendJsonError(ctx, [403, 'forbidden', 'Cross-origin requests are not allowed.'])
-    // Browsers send no Fetch Metadata to http: addresses, so a page of this site at another address is known by its host.
+    // Browsers send no Fetch Metadata to http: addresses, so a page of this site at another address is known by its
+    // host.
     const place = placeOf(ctx, site)
     const isOwnPage = isOtherAddress(place) && ctx.get('origin') === `${ctx.protocol}://${place.host}`
     return sendResult(ctx, site, isOwnPage ? otherAddressPage(place) : problemPageFor(ctx, 'forbidden'))

@@ -1,4 +1,7 @@
-/** Static files, read at start and served under a path with their content hash, so that browsers can cache them for ever. */
+/**
+ * Static files, read at start and served under a path with their content hash, so that browsers can cache them for
+ * ever.
+ */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'

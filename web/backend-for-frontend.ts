@@ -1,6 +1,6 @@
 /**
- * `/api/v1/*` on the site's origin, for the scripts of its pages. Takes the access token from the cookie and turns a token
- * set in a reply into cookies, so scripts never see a token (specification, "Web dashboard").
+ * `/api/v1/*` on the site's origin, for the scripts of its pages. Takes the access token from the cookie and turns a
+ * token set in a reply into cookies, so scripts never see a token (specification, "Web dashboard").
  */
 import type { Context } from 'koa'
 import { type Api, readJson, type Visitor } from './api.ts'
@@ -71,8 +71,8 @@ export async function forwardToApi(ctx: Context, visitor: Visitor, deps: Deps): 
 const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT']
 
 /**
- * Routes for operators, relays and the billing provider, which a browser must not reach with a visitor's cookies, and the mailbox,
- * which the API shows to this machine only.
+ * Routes for operators, relays and the billing provider, which a browser must not reach with a visitor's cookies, and
+ * the mailbox, which the API shows to this machine only.
  */
 const excludedPaths = /^\/api\/v1\/(admin|relay\/health|billing\/webhook|mailbox)(\/|$)/i
 

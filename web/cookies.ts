@@ -23,7 +23,10 @@ export const refreshCookie = 'svc_refresh'
 /** Browsers send the refresh token to this path only. */
 export const refreshPath = '/api/v1/auth/refresh'
 
-/** The lifetime of a refresh token. The access token's cookie lives as long: an expired one shows that a refresh may work. */
+/**
+ * The lifetime of a refresh token. The access token's cookie lives as long: an expired one shows that a refresh may
+ * work.
+ */
 const signInSeconds = 30 * 86_400
 
 export const signInCookies = (tokens: TokenSet): readonly Cookie[] => [
@@ -55,8 +58,9 @@ function serialize({ name, value, path, maxAgeSeconds, sameSite }: Cookie): stri
 }
 
 /**
- * One cookie of a Cookie header. A sibling host can set cookies of the same name for this host, and browsers may send them
- * first. When several have different values, none is used, so that an attacker cannot sign a visitor in to another account.
+ * One cookie of a Cookie header. A sibling host can set cookies of the same name for this host, and browsers may send
+ * them first. When several have different values, none is used, so that an attacker cannot sign a visitor in to another
+ * account.
  */
 export function readCookie(header: string | undefined, name: string): string | undefined {
   const values = (header ?? '')

@@ -57,7 +57,10 @@ const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [] 
     <title>{`${title} · ${brandName}`}</title>
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <meta name="color-scheme" content="light dark" />
-    {/* Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with `Origin: null`. */}
+    {/*
+      Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with
+      `Origin: null`.
+    */}
     <meta name="referrer" content="same-origin" />
     {continueTo ? <meta http-equiv="refresh" content={`0;url=${continueTo}`} /> : null}
     <link rel="preload" href={assets.pathOf(fontName)} as="font" type="font/woff2" crossorigin="anonymous" />

@@ -1,6 +1,6 @@
 /**
- * Access to the operator console. The site exchanges the operator password for the token of an operator session and keeps it in a
- * cookie of its own, which browsers send to the console's paths only. The password is stored nowhere.
+ * Access to the operator console. The site exchanges the operator password for the token of an operator session and
+ * keeps it in a cookie of its own, which browsers send to the console's paths only. The password is stored nowhere.
  */
 import type { Context } from 'koa'
 import type { SiteConfig } from '../platform/config/site.ts'
@@ -22,7 +22,9 @@ export const operatorSignInPath = '/operator/sign-in'
 
 export const isConsolePath = (path: string): boolean => path === consolePath || path.startsWith(`${consolePath}/`)
 
-/** An error page, for an operator in the frame of the console. Browsers send the operator's cookie to its paths only. */
+/**
+ * An error page, for an operator in the frame of the console. Browsers send the operator's cookie to its paths only.
+ */
 export const problemPageFor = (ctx: Context, kind: ProblemKind): Document =>
   isConsolePath(ctx.path) && readOperatorToken(ctx) !== undefined ? consoleProblemPage(kind) : problemPage(kind)
 

@@ -32,8 +32,8 @@ export interface Visit {
   /** The page of the API reference as the API renders it. Rejects with `ApiUnreachableError`. */
   readReference(): Promise<RenderedPage>
   /**
-   * Calls the API as the operator who is signed in to the console. When the API rejects the operator session, the operator is sent
-   * to the console's sign-in page; when it has no such resource, the site replies with its 404 page.
+   * Calls the API as the operator who is signed in to the console. When the API rejects the operator session, the
+   * operator is sent to the console's sign-in page; when it has no such resource, the site replies with its 404 page.
    */
   readonly operatorApi: ApiClient
 }
@@ -93,8 +93,8 @@ export type PageResult = Cookies &
     /** Redirects to another page of this site with 303. */
     | { readonly redirectTo: string }
     /**
-     * Renders a page that refreshes to any address. Needed to leave for another site after a form (`form-action` forbids
-     * a redirect), and to arrive from one: the next request is then same-site and sends the Strict cookies.
+     * Renders a page that refreshes to any address. Needed to leave for another site after a form (`form-action`
+     * forbids a redirect), and to arrive from one: the next request is then same-site and sends the Strict cookies.
      */
     | { readonly continueTo: string; readonly message: string }
     | { readonly download: Download }
@@ -105,8 +105,8 @@ export interface PageRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
   /**
-   * A page for `user` redirects visitors who are not signed in to the login page, and back afterwards. A page for `operator` does
-   * the same with the sign-in page of the console.
+   * A page for `user` redirects visitors who are not signed in to the login page, and back afterwards. A page for
+   * `operator` does the same with the sign-in page of the console.
    */
   readonly caller: 'anyone' | 'user' | 'operator'
   /** Of a form: the page to open after a visitor had to sign in. `/` unless given. */

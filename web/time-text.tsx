@@ -1,6 +1,6 @@
 /**
- * Points in time and durations as text. The server does not know the visitor's time zone, so it writes times in UTC, and
- * `site.js` rewrites those with `data-local` in local time. Both name the zone.
+ * Points in time and durations as text. The server does not know the visitor's time zone, so it writes times in UTC,
+ * and `site.js` rewrites those with `data-local` in local time. Both name the zone.
  */
 
 const units = [
@@ -54,8 +54,8 @@ export function formatCountdown(seconds: number): string {
 }
 
 /**
- * `47 h 59 min`, within the last hour `12:34 minutes`, and within the last minute `29 seconds`. `site.js` formats it in the same
- * way.
+ * `47 h 59 min`, within the last hour `12:34 minutes`, and within the last minute `29 seconds`. `site.js` formats it in
+ * the same way.
  */
 export function formatTimeLeft(seconds: number): string {
   const left = Math.max(0, Math.ceil(seconds))

@@ -1,9 +1,9 @@
 /**
- * Exchanges refresh tokens for browsers. Requests with the same token share one exchange, and so do requests within 15 s
- * after it: a second exchange would replace the first one's token, and the API ends a sign-in whose replaced token is
- * used again. A request with the token that the exchange returned shares it too: it comes from a tab that asked for its page with
- * the expired access token, and another tab has renewed the cookies meanwhile. The exchanges are in this process only, so a load
- * balancer must send all requests of a browser to the same process (docs/operating.md).
+ * Exchanges refresh tokens for browsers. Requests with the same token share one exchange, and so do requests within 15
+ * s after it: a second exchange would replace the first one's token, and the API ends a sign-in whose replaced token is
+ * used again. A request with the token that the exchange returned shares it too: it comes from a tab that asked for its
+ * page with the expired access token, and another tab has renewed the cookies meanwhile. The exchanges are in this
+ * process only, so a load balancer must send all requests of a browser to the same process (docs/operating.md).
  */
 import { createHash } from 'node:crypto'
 import { ApiError } from '../client/api-error.ts'

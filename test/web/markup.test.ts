@@ -1,4 +1,7 @@
-/** Markup in every text that a user, an operator, a relay, a billing provider or a configuration can set is shown as text. */
+/**
+ * Markup in every text that a user, an operator, a relay, a billing provider or a configuration can set is shown as
+ * text.
+ */
 import { expect, test } from 'vitest'
 import { pages } from '../../web/pages.ts'
 import { givePlan, signUp } from '../support/api.ts'

@@ -42,21 +42,21 @@ const segments = [
 test.each(segments)('the page of a relay "%s" is not found, without a request for it', async (segment) => {
   expect((await send('GET', `/history/${segment}`)).status).toBe(404)
   // The names of the regions, which the page reads in any case.
-  expect(requested().filter((one) => one !== 'GET /api/v1/relay/manifest')).toEqual([])
+  expect(requested().filter((request) => request !== 'GET /api/v1/relay/manifest')).toEqual([])
 })
 
 test.each(segments)('the console finds no account, event or relay "%s", without a request for it', async (segment) => {
   const lists = ['/billing/events', '/sessions', '/audit'].map((path) => `GET /api/v1/admin${path}`)
   for (const page of ['users', 'sessions', 'billing/events'])
     expect((await send('GET', `/operator/${page}/${segment}`)).status, page).toBe(404)
-  expect(requested().filter((one) => !lists.includes(one))).toEqual([])
+  expect(requested().filter((request) => !lists.includes(request))).toEqual([])
 })
 
 test.each(segments)('forms that name "%s" change nothing', async (segment) => {
   await send('POST', `/account/sessions/${segment}/sign-out`)
   await send('POST', `/account/linked/${segment}/unlink`)
   await send('POST', `/account/subscriptions/${segment}/cancel`)
-  expect(requested().filter((one) => !one.startsWith('GET '))).toEqual([])
+  expect(requested().filter((request) => !request.startsWith('GET '))).toEqual([])
 })
 
 test('a plain segment is sent as it is, and the query of the page is not', async () => {

@@ -33,9 +33,11 @@ test('a page of the site gets the sessions of the signed-in user, and their chan
   const { user, session } = await streamer()
   const client = await openSocket(cookieOf(user), { 'Sec-Fetch-Site': 'same-origin' })
   expect(client.socket.protocol).toBe('svc.relay.v1')
-  await client.message((one) => one.session.session_id === session.session_id && one.session.state === 'provisioning')
+  await client.message(
+    (message) => message.session.session_id === session.session_id && message.session.state === 'provisioning',
+  )
   await writeActive(api.sql, session.session_id)
-  const { session: active } = await client.message((one) => one.session.state === 'active')
+  const { session: active } = await client.message((message) => message.session.state === 'active')
   expect(active).not.toHaveProperty('relay_ws_token')
 })
 

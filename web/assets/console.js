@@ -1,4 +1,5 @@
-// Refreshes the parts of a console page that are marked with `data-refreshes`. Everything works without this script too.
+// Refreshes the parts of a console page that are marked with `data-refreshes`. Everything works without this script
+// too.
 
 const intervalMillis = 10_000
 
@@ -26,12 +27,12 @@ async function refresh() {
  * @param {Document} fresh
  */
 function replace(name, fresh) {
-  const [before, after] = [document, fresh].map((one) => one.querySelector(`[data-refreshes="${CSS.escape(name)}"]`))
+  const [before, after] = [document, fresh].map((root) => root.querySelector(`[data-refreshes="${CSS.escape(name)}"]`))
   if (!before || !after) return
   if (before.contains(document.activeElement) || before.querySelector('.act[open]')) return
   const pairs = (selector) => {
     const replaced = [...after.querySelectorAll(selector)]
-    return [...before.querySelectorAll(selector)].map((one, index) => [one, replaced[index]])
+    return [...before.querySelectorAll(selector)].map((element, index) => [element, replaced[index]])
   }
   const [details, tables] = [pairs('details'), pairs('.table-scroll').map(([from, to]) => [from.scrollLeft, to])]
   for (const [from, to] of details) if (to) to.open = from.open

@@ -1,6 +1,6 @@
 /**
- * Shows the latency from this browser to each region with a ping address. The replies are not read, and the requests carry
- * neither cookies nor the address of the page.
+ * Shows the latency from this browser to each region with a ping address. The replies are not read, and the requests
+ * carry neither cookies nor the address of the page.
  */
 
 const attempts = 3
@@ -25,7 +25,7 @@ async function measure(url) {
   await request()
   const times = []
   for (let attempt = 0; attempt < attempts; attempt += 1) times.push(await request())
-  return times.toSorted((one, other) => one - other)[Math.floor(attempts / 2)]
+  return times.toSorted((a, b) => a - b)[Math.floor(attempts / 2)]
 }
 
 async function measureRegions() {

@@ -1,7 +1,8 @@
 /**
- * Keeps the relays page up to date. Polls the API for the state of the relays, and on a change fetches the page and replaces
- * the parts that differ, so that only the server renders relays. Changes that arrive over a WebSocket cause a poll at once; while
- * it is open the page polls rarely. Figures of a stream are written into the page without fetching it.
+ * Keeps the relays page up to date. Polls the API for the state of the relays, and on a change fetches the page and
+ * replaces the parts that differ, so that only the server renders relays. Changes that arrive over a WebSocket cause a
+ * poll at once; while it is open the page polls rarely. Figures of a stream are written into the page without fetching
+ * it.
  */
 
 const fastPollMillis = 3000
@@ -165,7 +166,7 @@ async function updatePage(signal) {
 }
 
 const children = (parent) => [...parent.querySelectorAll(':scope > [data-session]')]
-const findSame = (parent, child) => children(parent).find((one) => one.dataset.session === child.dataset.session)
+const findSame = (parent, child) => children(parent).find((relay) => relay.dataset.session === child.dataset.session)
 const findPart = (root, name) => root.querySelector(`[data-part="${CSS.escape(name)}"]`)
 
 function removeRelay(relay) {

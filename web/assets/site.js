@@ -43,7 +43,9 @@ function enablePasswordToggle(button) {
   input.form.addEventListener('submit', () => setVisible(false))
 }
 
-/** Counts from the seconds left when the page was rendered, since clocks differ. `relays.js` may add countdowns later. */
+/**
+ * Counts from the seconds left when the page was rendered, since clocks differ. `relays.js` may add countdowns later.
+ */
 function updateCountdowns() {
   for (const time of document.querySelectorAll('time[data-expired-text]')) {
     if (!endTimes.has(time)) endTimes.set(time, performance.now() + Number(time.dataset.secondsLeft) * 1000)
@@ -86,8 +88,8 @@ function formatTimeLeft(seconds) {
 }
 
 /**
- * Disables the buttons until the page has been in front for a moment. Prevents clickjacking by double click: another site
- * opens this page under the pointer between the two clicks.
+ * Disables the buttons until the page has been in front for a moment. Prevents clickjacking by double click: another
+ * site opens this page under the pointer between the two clicks.
  * @param {HTMLElement} choice
  */
 function delayDecision(choice) {

@@ -1,6 +1,6 @@
 /**
- * Hours per day as stacked bars. The bars are SVG that stretches to the width of the page; the axes are text beside it, which keeps
- * its size. The same numbers stand in a table on the page, which screen readers read instead.
+ * Hours per day as stacked bars. The bars are SVG that stretches to the width of the page; the axes are text beside it,
+ * which keeps its size. The same numbers stand in a table on the page, which screen readers read instead.
  */
 import { formatHours } from '../time-text.tsx'
 
@@ -33,7 +33,7 @@ export function StackedBars({ bars, today, label }: StackedBarsProps) {
   const ticks = ticksFor(Math.max(...bars.map(sumOf)))
   const top = ticks.at(-1) ?? 1
   const width = bars.length * slot
-  const todayIndex = bars.findIndex((one) => one.day === today)
+  const todayIndex = bars.findIndex(({ day }) => day === today)
   return (
     <div class="bars" role="img" aria-label={label}>
       <div class="bars-hours" aria-hidden="true">

@@ -1,4 +1,7 @@
-/** What the database stores beside what the workflow answers. They differ while a change is on its way, or when it is stuck. */
+/**
+ * What the database stores beside what the workflow answers. They differ while a change is on its way, or when it is
+ * stuck.
+ */
 import type { ComponentChildren } from 'preact'
 
 export interface ComparedValue {

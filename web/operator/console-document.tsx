@@ -14,7 +14,10 @@ const sections = {
   audit: ['/operator/audit', 'Audit'],
 } as const satisfies Record<string, readonly [path: string, label: string]>
 
-/** The entry of the navigation that the page belongs to. The sign-in page has no navigation; an error page belongs to no entry. */
+/**
+ * The entry of the navigation that the page belongs to. The sign-in page has no navigation; an error page belongs to no
+ * entry.
+ */
 export type ConsoleSection = keyof typeof sections | 'sign-in' | 'error'
 
 interface Frame {
@@ -43,7 +46,10 @@ const Html = ({ assets, brandName, name, title, section, scripts = [], styles = 
       <meta name="viewport" content="width=device-width, initial-scale=1" />
       <meta name="color-scheme" content="light dark" />
       <meta name="robots" content="noindex, nofollow" />
-      {/* Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with `Origin: null`. */}
+      {/*
+        Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with
+        `Origin: null`.
+      */}
       <meta name="referrer" content="same-origin" />
       {['site.css', 'console.css', ...styles].map((style) => (
         <link key={style} rel="stylesheet" href={assets.pathOf(style)} />

@@ -1,4 +1,6 @@
-/** A table of the console: it scrolls sideways where its columns do not fit, and each row is a card on narrow screens. */
+/**
+ * A table of the console: it scrolls sideways where its columns do not fit, and each row is a card on narrow screens.
+ */
 import type { ComponentChildren } from 'preact'
 
 export interface Column<Row> {

@@ -6,7 +6,7 @@ import type { AccountDetail } from './operator-replies.ts'
 type User = AccountDetail['user']
 
 export const AccountFacts = ({ user }: { readonly user: User }) => {
-  const linked = user.linked_accounts.filter((one) => one.linked)
+  const linked = user.linked_accounts.filter((account) => account.linked)
   return (
     <section class="card" aria-labelledby="account">
       <h2 id="account">Account</h2>
@@ -33,7 +33,7 @@ export const AccountFacts = ({ user }: { readonly user: User }) => {
         </dd>
         <Deletion user={user} />
         <dt>Linked accounts</dt>
-        <dd>{linked.length === 0 ? 'none' : linked.map((one) => one.provider).join(', ')}</dd>
+        <dd>{linked.length === 0 ? 'none' : linked.map(({ provider }) => provider).join(', ')}</dd>
       </dl>
     </section>
   )

@@ -15,7 +15,7 @@ interface RelaysProps {
 
 /** All live relays, and the latest of the others. */
 export const Relays = ({ userId, sessions: { sessions, next_cursor: next } }: RelaysProps) => {
-  const shown = sessions.filter((one, index) => one.state !== 'stopped' || index < shownMax)
+  const shown = sessions.filter(({ state }, index) => state !== 'stopped' || index < shownMax)
   return (
     <>
       <ListHead

@@ -20,8 +20,8 @@ export const Subscriptions = ({ subscriptions, entitlement, workflow }: Subscrip
       columns={columns}
       empty="No subscription at a provider."
       rows={subscriptions}
-      keyOf={(one) => `${one.provider} ${one.subscription_id}`}
-      dataOf={(one) => ({ 'data-subscription': one.subscription_id, 'data-status': one.status })}
+      keyOf={({ provider, subscription_id: id }) => `${provider} ${id}`}
+      dataOf={({ subscription_id: id, status }) => ({ 'data-subscription': id, 'data-status': status })}
     />
     <SubscriptionWorkflow entitlement={entitlement} workflow={workflow} />
   </>
@@ -32,13 +32,13 @@ const statusLooks: Readonly<Record<ProviderSubscription['status'], string>> = {
 }
 
 const columns: readonly Column<ProviderSubscription>[] = [
-  { heading: 'Subscription', cell: (one) => <Identifier value={one.subscription_id} /> },
+  { heading: 'Subscription', cell: ({ subscription_id: id }) => <Identifier value={id} /> },
   { heading: 'Provider', cell: ({ provider }) => provider },
   { heading: 'Kind', cell: ({ kind, quantity }) => (kind === 'addon' ? `add-on × ${quantity}` : 'plan') },
   { heading: 'Status', cell: ({ status }) => <span class={`badge ${statusLooks[status]}`}>{status}</span> },
-  { heading: 'Period ends', cell: (one) => (one.period_end === null ? '–' : <Day at={one.period_end} />) },
-  { heading: 'Customer', cell: (one) => (one.customer_id === null ? '–' : <Identifier value={one.customer_id} />) },
-  { heading: 'Changed', cell: (one) => <DateTime at={one.updated_at} /> },
+  { heading: 'Period ends', cell: ({ period_end: end }) => (end === null ? '–' : <Day at={end} />) },
+  { heading: 'Customer', cell: ({ customer_id: id }) => (id === null ? '–' : <Identifier value={id} />) },
+  { heading: 'Changed', cell: ({ updated_at: at }) => <DateTime at={at} /> },
 ]
 
 const SubscriptionWorkflow = ({ entitlement, workflow }: Omit<SubscriptionsProps, 'subscriptions'>) => {

@@ -1,6 +1,6 @@
 /**
- * Finds an account by its address, and whatever has an id by its id. Accounts are not listed: an operator looks at one for a
- * reason.
+ * Finds an account by its address, and whatever has an id by its id. Accounts are not listed: an operator looks at one
+ * for a reason.
  */
 
 import type { ApiClient } from '../../client/client.ts'
@@ -32,7 +32,10 @@ export const find: PageRoute = {
   },
 }
 
-/** @returns the page of the account, session, billing event or instance with this id, or of the account that pays as this customer. */
+/**
+ * @returns the page of the account, session, billing event or instance with this id, or of the account that pays as
+ * this customer.
+ */
 async function findPageOf(id: string, operatorApi: ApiClient): Promise<string | undefined> {
   if (!isUuid(id)) {
     const found = await operatorApi.GET('/api/v1/admin/instances', { params: { query: { instance_id: id } } })

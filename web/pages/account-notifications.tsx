@@ -23,8 +23,8 @@ const channels = ['email', 'endpoint'] as const
 const kinds = Object.keys(kindTexts) as NotificationKind[]
 
 /**
- * The form names its kinds and channels, since boxes that are not ticked are not sent. It has none of a channel that is not set up, nor of
- * a kind that is newer than the page in the browser.
+ * The form names its kinds and channels, since boxes that are not ticked are not sent. It has none of a channel that is
+ * not set up, nor of a kind that is newer than the page in the browser.
  */
 export const save: PageRoute = {
   method: 'POST',

@@ -10,10 +10,14 @@ const isBilled = ({ status }: Subscription): boolean => status === 'active' || s
 /** The most urgent warning first. */
 export function BillingWarnings({ billing }: { readonly billing: Billing }) {
   const { subscriptions, plan_tier: tier, plan_status: status, ends_at: ends } = billing
-  const unusedAddons = subscriptions.filter((one) => one.billed_without_plan)
-  const plans = subscriptions.filter((one) => one.billed_twice)
-  const unpaid = subscriptions.filter((one) => one.kind === 'plan' && one.status === 'past_due' && !one.billed_twice)
-  const addons = subscriptions.filter((one) => one.kind === 'addon' && one.quantity > 0 && isBilled(one))
+  const unusedAddons = subscriptions.filter((subscription) => subscription.billed_without_plan)
+  const plans = subscriptions.filter((subscription) => subscription.billed_twice)
+  const unpaid = subscriptions.filter(
+    (subscription) => subscription.kind === 'plan' && subscription.status === 'past_due' && !subscription.billed_twice,
+  )
+  const addons = subscriptions.filter(
+    (subscription) => subscription.kind === 'addon' && subscription.quantity > 0 && isBilled(subscription),
+  )
   return (
     <>
       {plans.length > 0 ? (

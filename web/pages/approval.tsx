@@ -1,6 +1,6 @@
 /**
- * Approving a plugin's sign-in. An attacker can start the sign-in and send its link to a victim, so the page shows where the
- * request comes from, makes Deny as easy as Approve, and opening it decides nothing.
+ * Approving a plugin's sign-in. An attacker can start the sign-in and send its link to a victim, so the page shows
+ * where the request comes from, makes Deny as easy as Approve, and opening it decides nothing.
  */
 import type { Account, LoginAttempt } from '../api-replies.ts'
 import type { PageResult, PageRoute, Visit } from '../page.ts'

@@ -1,4 +1,7 @@
-/** QR codes as images of this site, so that no third party sees their contents. They are large, so pages load those that are shown only. */
+/**
+ * QR codes as images of this site, so that no third party sees their contents. They are large, so pages load those that
+ * are shown only.
+ */
 import { renderToString } from 'preact-render-to-string'
 import { encode } from 'uqr'
 import { type ConnectionKit, connectionKit, connectionNameOf } from '../connection-kit.ts'
@@ -20,7 +23,7 @@ export const show: PageRoute = {
     const { session_id: id, file = '' } = visit.params
     const linkOf = Object.hasOwn(links, file) ? links[file] : undefined
     const { data } = await visit.api.GET('/api/v1/relay/active')
-    const session = data?.sessions?.find((one) => one.session_id === id)
+    const session = data?.sessions?.find(({ session_id }) => session_id === id)
     if (!linkOf || !session?.connect) return problemPage('not_found')
     const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
     const content = renderToString(<QrCode content={linkOf(kit)} />)

@@ -147,7 +147,9 @@ const DeepLink = ({ sessionId, app, label, link, children }: DeepLinkProps) => {
           Show QR code<span class="unseen"> for {label}</span>
         </summary>
         <p>{children}</p>
-        {/* `connection-kit.js` loads it when it is shown. Without a script browsers would load all codes with the page. */}
+        {/*
+          `connection-kit.js` loads it when it is shown. Without a script browsers would load all codes with the page.
+        */}
         <img class="qr scripted" data-src={qr} width="320" height="320" alt={`QR code for ${label}`} />
         <noscript>
           <a class="link" href={qr}>

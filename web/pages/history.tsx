@@ -57,7 +57,7 @@ export const fetchRegions = async (visit: Visit): Promise<readonly Region[]> =>
   (await visit.api.GET('/api/v1/relay/manifest')).data?.regions ?? []
 
 export const nameOfRegion = (regions: readonly Region[], region: string): string =>
-  regions.find((one) => one.region === region)?.display_name ?? region
+  regions.find(({ region: name }) => name === region)?.display_name ?? region
 
 interface HistoryProps {
   readonly problem: Problem | undefined

@@ -1,4 +1,6 @@
-/** The pictures of the landing page, as inline SVG in the colours of the page. `landing.css` styles and animates them. */
+/**
+ * The pictures of the landing page, as inline SVG in the colours of the page. `landing.css` styles and animates them.
+ */
 
 /** A phone whose second network is lost, while its stream goes on over the other two through the relay to OBS. */
 export const StreamPicture = () => (

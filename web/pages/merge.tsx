@@ -1,4 +1,6 @@
-/** Linking a provider to the account that already has its email address, after proof that the account is the visitor's. */
+/**
+ * Linking a provider to the account that already has its email address, after proof that the account is the visitor's.
+ */
 import { readApiError } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import type { PageResult, PageRoute } from '../page.ts'

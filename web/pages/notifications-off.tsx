@@ -1,6 +1,6 @@
 /**
- * The link in each notification that turns it off, without a sign-in. Opening it changes nothing, since mail programs and scanners
- * open links by themselves. Mail programs with an unsubscribe button send the POST request (RFC 8058).
+ * The link in each notification that turns it off, without a sign-in. Opening it changes nothing, since mail programs
+ * and scanners open links by themselves. Mail programs with an unsubscribe button send the POST request (RFC 8058).
  */
 import type { ApiResult } from '../../client/api-error.ts'
 import { readApiError } from '../api-client.ts'

@@ -1,7 +1,7 @@
 /**
- * Cookies that hold state in the browser during an OAuth authorization request and a merge. They expire after ten minutes,
- * are sent to the pages that need them only, and scripts cannot read them. Their contents are not trusted: the API verifies
- * the secrets, and paths are checked here.
+ * Cookies that hold state in the browser during an OAuth authorization request and a merge. They expire after ten
+ * minutes, are sent to the pages that need them only, and scripts cannot read them. Their contents are not trusted: the
+ * API verifies the secrets, and paths are checked here.
  */
 import { z } from 'zod'
 import type { Cookie } from '../cookies.ts'

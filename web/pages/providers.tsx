@@ -12,7 +12,7 @@ export const displayNames: Readonly<Record<ProviderName, string>> = {
 }
 
 export const parseProvider = (name: string | undefined): ProviderName | undefined =>
-  providerNames.find((one) => one === name)
+  providerNames.find((provider) => provider === name)
 
 /** Formats a list that is separated by blanks or commas, such as `twitch,google`. Omits words that name no provider. */
 export const formatProviderNames = (list: string): string => {
@@ -27,7 +27,9 @@ export const formatProviderNames = (list: string): string => {
 export async function configuredProviders({ anonymousApi }: Visit): Promise<readonly ProviderName[]> {
   try {
     const { data } = await anonymousApi.GET('/api/v1/auth/oauth/providers')
-    return providerNames.filter((name) => data?.providers?.some((one) => one.provider === name && one.configured))
+    return providerNames.filter((name) =>
+      data?.providers?.some(({ provider, configured }) => provider === name && configured),
+    )
   } catch (error) {
     if (isApiFailure(error)) return []
     throw error

@@ -26,7 +26,9 @@ interface HeadProps {
   readonly isSignedIn: boolean
 }
 
-/** Its classes are those of `api/openapi/assets/page.css`: the stylesheet of the site would change Scalar's elements. */
+/**
+ * Its classes are those of `api/openapi/assets/page.css`: the stylesheet of the site would change Scalar's elements.
+ */
 const Head = ({ brandName, icon, isSignedIn }: HeadProps) => (
   <>
     <nav class="site-head" aria-label="Main">

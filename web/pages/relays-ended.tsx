@@ -45,11 +45,11 @@ export function findRecentlyEnded(
   const hidden = hiddenIds(visit)
   const since = Date.now() - shownSeconds * 1000
   const latest = sessions.filter(
-    (one, index) => sessions.findIndex((other) => other.connection_id === one.connection_id) === index,
+    (session, index) => sessions.findIndex((other) => other.connection_id === session.connection_id) === index,
   )
   return latest
     .filter(({ stopped_at: at }) => at !== null && Date.parse(at) > since)
-    .filter((one) => !liveNames.includes(one.connection_id) && !hidden.includes(one.session_id))
+    .filter((session) => !liveNames.includes(session.connection_id) && !hidden.includes(session.session_id))
     .slice(0, shownMax)
 }
 
@@ -63,7 +63,7 @@ export const RecentlyEnded = ({ sessions, canStart }: EndedProps) => (
   <div
     class="recently-ended"
     data-part="ended"
-    data-version={[canStart, ...sessions.map((one) => one.session_id)].join(' ')}
+    data-version={[canStart, ...sessions.map(({ session_id }) => session_id)].join(' ')}
   >
     {sessions.map((session) => (
       <EndedRelay key={session.session_id} session={session} canStart={canStart} />

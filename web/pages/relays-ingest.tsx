@@ -1,4 +1,7 @@
-/** Whether the stream arrives at a live relay. `relays.js` writes new figures of a stream into `data-bitrate` and `data-links`. */
+/**
+ * Whether the stream arrives at a live relay. `relays.js` writes new figures of a stream into `data-bitrate` and
+ * `data-links`.
+ */
 import type { Session } from '../api-replies.ts'
 import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { hasLine, Sparkline } from '../charts/sparkline.tsx'

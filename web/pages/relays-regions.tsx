@@ -15,7 +15,7 @@ interface RegionChoiceProps {
 }
 
 export function RegionChoice({ regions, capacities, selected }: RegionChoiceProps) {
-  const isOffered = (name: string) => regions.some((one) => one.region === name)
+  const isOffered = (name: string) => regions.some(({ region }) => region === name)
   const preselected = regions.length > 1 ? autoRegion : regions[0]?.region
   const checked = isOffered(selected) ? selected : preselected
   return (
@@ -32,7 +32,7 @@ export function RegionChoice({ regions, capacities, selected }: RegionChoiceProp
         <RegionOption
           key={region.region}
           region={region}
-          capacity={capacities.find((one) => one.region === region.region)?.status}
+          capacity={capacities.find((capacity) => capacity.region === region.region)?.status}
           isChecked={checked === region.region}
         />
       ))}
@@ -67,8 +67,8 @@ const capacityTexts: Readonly<Record<RegionCapacity['status'], string>> = {
 }
 
 /**
- * The origins of the regions' ping addresses, which `region-latency.js` sends requests to. Browsers block addresses without
- * TLS on a site with TLS.
+ * The origins of the regions' ping addresses, which `region-latency.js` sends requests to. Browsers block addresses
+ * without TLS on a site with TLS.
  */
 export const pingOriginsOf = (regions: readonly Region[], siteOrigin: string): readonly string[] => {
   const protocols = siteOrigin.startsWith('https:') ? ['https:'] : ['https:', 'http:']

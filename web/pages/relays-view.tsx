@@ -47,8 +47,10 @@ export const Relays = (props: RelaysProps) => {
             <RelaySession
               key={session.session_id}
               session={session}
-              region={regions.find((one) => one.region === session.region)?.display_name ?? session.region}
-              bitrates={props.bitrates.find((one) => one.session_id === session.session_id)?.recent_bitrate ?? []}
+              region={regions.find(({ region: name }) => name === session.region)?.display_name ?? session.region}
+              bitrates={
+                props.bitrates.find(({ session_id }) => session_id === session.session_id)?.recent_bitrate ?? []
+              }
             />
           ))}
           {sessions?.length === 0 ? <NoRelays /> : null}
@@ -59,7 +61,7 @@ export const Relays = (props: RelaysProps) => {
             hasFailedPayment={props.hasFailedPayment}
             regions={regions}
             capacities={capacities}
-            connectionIds={sessions.map((one) => one.connection_id)}
+            connectionIds={sessions.map(({ connection_id }) => connection_id)}
             values={values}
           />
         ) : null}

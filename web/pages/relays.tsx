@@ -68,7 +68,7 @@ const relayNotFound: Problem = { code: 'not_found', text: 'This relay was not fo
 
 async function isStopping(visit: Visit, sessionId: string): Promise<boolean> {
   const { data } = await visit.api.GET('/api/v1/relay/active', { params: { query: { view: 'dock' } } })
-  const session = data?.sessions?.find((one) => one.session_id === sessionId)
+  const session = data?.sessions?.find(({ session_id }) => session_id === sessionId)
   return session?.state === 'grace' && session.reason === 'stop_requested'
 }
 
@@ -82,7 +82,7 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
   const { live, summary, manifest, capacity, ended, bitrates } = await fetchRelays(visit)
   const sessions = live.data?.sessions
   const hasFailedPayment = summary.data?.entitlement?.reason_code === 'plan_required' && (await isPaymentFailed(visit))
-  const liveNames = sessions?.map((one) => one.connection_id) ?? []
+  const liveNames = sessions?.map(({ connection_id }) => connection_id) ?? []
   const regions = manifest.data?.regions ?? []
   // Only the name of a live relay is shown, since a link can contain any.
   const running = liveNames.find((name) => name === visit.query.get('running'))

@@ -71,7 +71,7 @@ const hasChanged = async (visit: Visit, id: string, version: string): Promise<bo
   (await findSubscription(visit, id))?.version !== version
 
 const findSubscription = async (visit: Visit, id: string | undefined): Promise<Subscription | undefined> =>
-  (await listSubscriptions(visit))?.find((one) => one.subscription_id === id)
+  (await listSubscriptions(visit))?.find(({ subscription_id }) => subscription_id === id)
 
 /** The visitor's. Undefined when another billing provider is configured. Throws for any other refusal. */
 async function listSubscriptions(visit: Visit): Promise<readonly Subscription[] | undefined> {
@@ -142,8 +142,8 @@ const Subscriptions = ({ subscriptions, problem, done }: SubscriptionsProps) => 
         <NoticeMessage notice={{ code: notice, text: noticeTexts[notice], isWarning: notice === 'fail' }} />
       ) : null}
       {subscriptions.length === 0 ? <p>No subscriptions yet.</p> : null}
-      {subscriptions.toReversed().map((one) => (
-        <SandboxSubscription key={one.subscription_id} subscription={one} />
+      {subscriptions.toReversed().map((subscription) => (
+        <SandboxSubscription key={subscription.subscription_id} subscription={subscription} />
       ))}
       <p>
         <a class="link" href="/account">

@@ -8,7 +8,8 @@ export const submit: PageRoute = {
   method: 'POST',
   path: '/sign-out',
   caller: 'anyone',
-  // Skips the renewal of an expired access token before this page, so that signing out works while the API is unavailable.
+  // Skips the renewal of an expired access token before this page, so that signing out works while the API is
+  // unavailable.
   allowsCrossSiteEntry: true,
   handle: async ({ form, isSignedIn, api }) => {
     const next = localPath(form.get('next'), '/login')

@@ -15,7 +15,7 @@ const chartDaysMax = 62
 export const nameOf = (connectionId: string | null): string => connectionId ?? otherLabel
 
 export function DaysChart({ usage }: UsageProps) {
-  const labels = usage.connections.map((one) => nameOf(one.connection_id))
+  const labels = usage.connections.map((connection) => nameOf(connection.connection_id))
   return (
     <>
       <StackedBars
@@ -41,7 +41,7 @@ function barsOf(usage: UsageByDay, labels: readonly string[]): Bar[] {
   )
   return chartDays(usage).map((day) => ({
     day,
-    parts: (parts.get(day) ?? []).toSorted((one, other) => one.series - other.series),
+    parts: (parts.get(day) ?? []).toSorted((a, b) => a.series - b.series),
   }))
 }
 
@@ -84,7 +84,7 @@ export const DaysTable = ({ usage }: UsageProps) => (
               <th scope="row">{day}</th>
               {usage.connections.map(({ connection_id: id }) => (
                 <td key={id} class="number">
-                  {formatDuration(connections.find((one) => one.connection_id === id)?.seconds ?? 0)}
+                  {formatDuration(connections.find((connection) => connection.connection_id === id)?.seconds ?? 0)}
                 </td>
               ))}
               <td class="number">{formatDuration(seconds)}</td>

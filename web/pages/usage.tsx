@@ -28,7 +28,7 @@ export const csv: PageRoute = {
   handle: async (visit) => {
     const { cycle_start: start, days } = await findUsage(visit)
     const rows = days.flatMap(({ day, connections }) =>
-      connections.map((one) => [day, nameOf(one.connection_id), one.seconds] as const),
+      connections.map((connection) => [day, nameOf(connection.connection_id), connection.seconds] as const),
     )
     return {
       download: {

@@ -17,7 +17,7 @@ test('sessions are listed by state, region and account', async () => {
   const { user, id } = await activeRelay()
   const stopping = (await user.start({ connection_id: 'second' })).body.session.session_id
   await user.stop({ session_id: stopping, immediate: true })
-  await expect.poll(async () => (await user.active()).sessions.map((one) => one.session_id)).toEqual([id])
+  await expect.poll(async () => (await user.active()).sessions.map(({ session_id }) => session_id)).toEqual([id])
   const idsOf = async (query: string) =>
     (await browser.open(`/operator/sessions?user_id=${user.userId}${query}`)).data('session')
   expect((await idsOf('')).toSorted()).toEqual([id, stopping].toSorted())

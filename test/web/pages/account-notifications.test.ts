@@ -44,7 +44,7 @@ const onAtFirst = [
   'relays_surplus by email',
 ]
 /** What is on besides what is on at first. */
-const enabled = async () => (await listOn()).filter((one) => !onAtFirst.includes(one))
+const enabled = async () => (await listOn()).filter((choice) => !onAtFirst.includes(choice))
 
 const saveEndpoint = async (fields: Readonly<Record<string, string>> = {}) =>
   browser.submit(await browser.open(path), `${path}/endpoint`, { type: 'webhook', url: endpointUrl, ...fields })
@@ -69,7 +69,7 @@ describe('the page Notifications', () => {
   test('shows as ticked what is on by default, and leaves a kind that its form does not have as it is', async () => {
     const page = await browser.open(path)
     expect(Object.keys(page.form(path).fields).filter((name) => name.includes('.'))).toEqual(
-      onAtFirst.map((one) => one.replace(' by ', '.')),
+      onAtFirst.map((choice) => choice.replace(' by ', '.')),
     )
     await browser.post(path, { channel: 'email', kind: 'usage_80', 'usage_80.email': 'on' })
     expect(await enabled()).toEqual(['usage_80 by email'])

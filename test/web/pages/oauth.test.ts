@@ -1,4 +1,7 @@
-/** OAuth authorization requests and callbacks, in a browser without scripts that sends Strict cookies to its own site only. */
+/**
+ * OAuth authorization requests and callbacks, in a browser without scripts that sends Strict cookies to its own site
+ * only.
+ */
 import { expect, test } from 'vitest'
 import { fetchUser, linkedProviders, newProviderAccount } from '../../support/oauth-api.ts'
 import { startApiAndSite } from '../../support/site.ts'
@@ -105,7 +108,7 @@ test.each(invalidQueries)(
     expect(page.status).toBe(400)
     expect(page.html).toMatch(/href="\/(login\?next=%2Faccount)?"/)
     expect(page.html).not.toContain('<script>')
-    for (const one of [withoutRequest, page]) expect(one.visited).toHaveLength(1)
+    for (const answer of [withoutRequest, page]) expect(answer.visited).toHaveLength(1)
     const callback = await oauth.callbackPath('google', newProviderAccount(), forwarding)
     expect((await browser.open(callback, { from: 'cross-site' })).path).toBe('/account')
   },

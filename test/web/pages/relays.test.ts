@@ -262,7 +262,7 @@ test('a start with the name of a relay that is running is reported, and starts n
   )
   expect([page.path, page.notice]).toEqual(['/relays?running=default', 'relay_already_running'])
   expect(page.text).toContain('“default” is already running')
-  expect((await user.active()).sessions.map((one) => one.session_id)).toEqual([session.session_id])
+  expect((await user.active()).sessions.map(({ session_id }) => session_id)).toEqual([session.session_id])
   expect((await browser.open('/relays?running=other')).notice).toBeUndefined()
 })
 
