@@ -1,9 +1,14 @@
-/** Finds and ends workflows whose tasks fail again and again: a task may crash its worker, so no workflow may keep one for ever. */
+/**
+ * Finds and ends workflows whose tasks fail again and again: a task may crash its worker, so no workflow may keep one
+ * for ever.
+ */
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client'
 import * as messages from './messages.ts'
 import { isWorkflowNotFound } from './running-workflows-client.ts'
 
-/** Failures and timeouts of one workflow task after which its workflow is ended. The task of a crashed worker times out. */
+/**
+ * Failures and timeouts of one workflow task after which its workflow is ended. The task of a crashed worker times out.
+ */
 const failuresMax = 3
 
 export interface FailingWorkflow {
@@ -20,8 +25,8 @@ export interface FailingWorkflows {
   /** Terminates the run. Does nothing when it has ended. */
   end(workflow: FailingWorkflow): Promise<void>
   /**
-   * Starts the workflow on a task queue that no worker polls, where it takes the signals that would start it again. An operator
-   * terminates it once the cause is mended. Does nothing when it runs.
+   * Starts the workflow on a task queue that no worker polls, where it takes the signals that would start it again. An
+   * operator terminates it once the cause is mended. Does nothing when it runs.
    */
   park(workflow: FailingWorkflow): Promise<void>
 }

@@ -68,8 +68,8 @@ export interface CommandRequest {
 /** Whether a value, which anybody may send in the Temporal UI, is a {@link CommandRequest}. */
 export const isCommandRequest = (value: Partial<CommandRequest> | null | undefined): value is CommandRequest =>
   Number.isSafeInteger(value?.seq) &&
-  relayCommands.some((one) => one === value?.command) &&
-  initiators.some((one) => one === value?.initiator)
+  relayCommands.some((name) => name === value?.command) &&
+  initiators.some((name) => name === value?.initiator)
 
 /** Requests the relay to run or to end. It is never refused: a stopped session returns its snapshot. */
 export const command = defineUpdate<RelaySessionSnapshot, [CommandRequest]>('relay.command')
@@ -131,8 +131,8 @@ export interface SubscriptionSnapshot {
 }
 
 /**
- * Makes the subscription workflow read its inbox in Postgres, because there are new events or because a deadline may have passed.
- * Has no payload: only the inbox counts. Safe to repeat.
+ * Makes the subscription workflow read its inbox in Postgres, because there are new events or because a deadline may
+ * have passed. Has no payload: only the inbox counts. Safe to repeat.
  */
 export const wakeSubscription = defineSignal<[]>('wake')
 
@@ -166,8 +166,8 @@ export interface WarmInstancesSnapshot {
 }
 
 /**
- * Makes the workflow of a region's warm instances compare them with the configured number. Has no payload: only the rows count.
- * Safe to repeat.
+ * Makes the workflow of a region's warm instances compare them with the configured number. Has no payload: only the
+ * rows count. Safe to repeat.
  */
 export const wakeWarmInstances = defineSignal<[]>('wake')
 

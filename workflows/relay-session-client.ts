@@ -46,13 +46,15 @@ export type TransitionAnswer =
 
 export interface RelaySessionWorkflows {
   /**
-   * Starts the workflow if it has never run, and sends the session's last command. Resolves when the workflow has carried it
-   * out. False when no workflow runs: it has ended, or it was lost and has to be restarted.
+   * Starts the workflow if it has never run, and sends the session's last command. Resolves when the workflow has
+   * carried it out. False when no workflow runs: it has ended, or it was lost and has to be restarted.
    */
   deliver(session: RelaySessionAddress): Promise<boolean>
   /** Starts a new execution for a live session whose execution was lost. Does nothing while one is running. */
   restart(session: RestartableSession): Promise<void>
-  /** The state that each running workflow shows, by session id. Temporal's visibility store lags some seconds behind. */
+  /**
+   * The state that each running workflow shows, by session id. Temporal's visibility store lags some seconds behind.
+   */
   listRunning(): Promise<Map<string, string | undefined>>
   /** Whether the session's workflow runs, without any lag. */
   isRunning(sessionId: string): Promise<boolean>
@@ -180,7 +182,10 @@ export function createRelaySessionWorkflows(
   }
 }
 
-/** Only the named settings, since a history must not contain others of the same object, such as the passphrase of the relays. */
+/**
+ * Only the named settings, since a history must not contain others of the same object, such as the passphrase of the
+ * relays.
+ */
 const settingsOf = ({
   provisionTimeoutSeconds,
   healthTimeoutSeconds,

@@ -1,12 +1,14 @@
-/** Provisioning: creates the session's instance in the background. Each result comes back as an event of the session. */
+/**
+ * Provisioning: creates the session's instance in the background. Each result comes back as an event of the session.
+ */
 import { ActivityFailure, ApplicationFailure, isCancellation, proxyActivities, sleep } from '@temporalio/workflow'
 import type { CreationFailure } from '../activities/fleet/instances.ts'
 import type { RelaySessionActivities } from '../activities/relay/sessions.ts'
 import type { ProvisioningDetail, RelaySessionEvent } from '../domain/relay/session.ts'
 
 /**
- * Only the provider's own failures are counted, below. Everything else, such as an outage of Postgres or of the worker, is
- * retried by Temporal until the provisioning deadline cancels the activity.
+ * Only the provider's own failures are counted, below. Everything else, such as an outage of Postgres or of the worker,
+ * is retried by Temporal until the provisioning deadline cancels the activity.
  */
 const { createInstance } = proxyActivities<RelaySessionActivities>({
   startToCloseTimeout: '2m',
@@ -40,7 +42,9 @@ type Result =
   | { readonly type: 'wait'; readonly millisMin: number }
   | { readonly type: 'failed'; readonly isFinal: boolean; readonly detail: ProvisioningDetail | null }
 
-/** @returns a function that creates the instance. It is called again when the instance is lost before its first report. */
+/**
+ * @returns a function that creates the instance. It is called again when the instance is lost before its first report.
+ */
 export function createProvisioning(provisioning: Provisioning): () => Promise<void> {
   const { isNeeded, handle } = provisioning
   let failures = 0

@@ -1,6 +1,7 @@
 /**
- * The relay session workflow: the life of one relay. Signals, updates and timers only enqueue events. One loop takes the
- * events in order, lets the rules in `domain/` decide, and writes each transition to Postgres before it takes effect.
+ * The relay session workflow: the life of one relay. Signals, updates and timers only enqueue events. One loop takes
+ * the events in order, lets the rules in `domain/` decide, and writes each transition to Postgres before it takes
+ * effect.
  */
 import {
   ApplicationFailure,
@@ -50,8 +51,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   let handledEvents = 0
   const enqueue = (event: RelaySessionEvent) => void inbox.push(event)
   /**
-   * Enqueues an event and waits until the loop has handled it. The wait can't be cancelled: Temporal stores the result of an
-   * update under its id, so an update that failed by a cancellation would fail at each repetition.
+   * Enqueues an event and waits until the loop has handled it. The wait can't be cancelled: Temporal stores the result
+   * of an update under its id, so an update that failed by a cancellation would fail at each repetition.
    */
   const handle = (event: RelaySessionEvent): Promise<void> => {
     const position = handledEvents + inbox.push(event)
@@ -119,7 +120,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     })
   }
   if (input.isRestart) enqueue({ type: 'wake' })
-  // Waiting in the first task saves the task that a signal would need. The report of a slower instance comes as a signal.
+  // Waiting in the first task saves the task that a signal would need. The report of a slower instance comes as a
+  // signal.
   else if (input.instanceId && input.resumeState === undefined) enqueue({ type: 'report_expected' })
   else provisionIfNeeded()
   // A cancellation, for example in the Temporal UI, ends the session like a disconnect, so its instances are destroyed.
@@ -139,8 +141,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     if (session.state !== 'stopped')
       return continueAsNew<typeof relaySession>({ ...input, resumeState: session, isRestart: false })
 
-    // The session is stopped for its user now. The provider's clean-up follows and may take longer. Instances are found by
-    // the session's tag, which includes one whose creation succeeded but whose reply was lost.
+    // The session is stopped for its user now. The provider's clean-up follows and may take longer. Instances are found
+    // by the session's tag, which includes one whose creation succeeded but whose reply was lost.
     provisioning.cancel()
     await provisioned
     await condition(allHandlersFinished)
@@ -259,7 +261,9 @@ function showDetails(session: RelaySessionState): RelaySessionState {
   return session
 }
 
-/** One timer for the current deadline and one for the longest duration. Their summaries are shown in the Temporal UI. */
+/**
+ * One timer for the current deadline and one for the longest duration. Their summaries are shown in the Temporal UI.
+ */
 function startTimers(initial: RelaySessionState, enqueue: (event: RelaySessionEvent) => void) {
   let armedFor: Millis | null = null
   let armed: CancellationScope | undefined

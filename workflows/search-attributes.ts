@@ -1,6 +1,6 @@
 /**
- * The search attributes of the workflows. Temporal stores them unencrypted and shows them to operators, so none may contain a
- * secret or an email address. `platform/temporal.ts` lists the same names for their registration.
+ * The search attributes of the workflows. Temporal stores them unencrypted and shows them to operators, so none may
+ * contain a secret or an email address. `platform/temporal.ts` lists the same names for their registration.
  */
 import { defineSearchAttributeKey } from '@temporalio/common'
 

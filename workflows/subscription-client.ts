@@ -6,7 +6,10 @@ import { PlanStatusAttribute, UserIdAttribute } from './search-attributes.ts'
 import { type FindMaskedEmail, listDetails } from './static-details-client.ts'
 
 export interface SubscriptionWorkflows {
-  /** Makes the account's workflow read its inbox; starts it when it does not run. Resolves when Temporal has accepted the signal. */
+  /**
+   * Makes the account's workflow read its inbox; starts it when it does not run. Resolves when Temporal has accepted
+   * the signal.
+   */
   wake(userId: string): Promise<void>
   /** The workflow's snapshot; undefined when it does not run, as for an account on the free tier. */
   snapshot(userId: string): Promise<messages.SubscriptionSnapshot | undefined>

@@ -1,8 +1,8 @@
 /**
- * The subscription workflow decides what one account is entitled to. Its input is the account's billing inbox in Postgres. Each
- * time that it wakes up, for a signal or a deadline, it reads the whole inbox and only then decides, so an event that was accepted
- * before a deadline counts. Signals may be lost, repeated or reordered, and there is no resume state to keep across
- * continue-as-new.
+ * The subscription workflow decides what one account is entitled to. Its input is the account's billing inbox in
+ * Postgres. Each time that it wakes up, for a signal or a deadline, it reads the whole inbox and only then decides, so
+ * an event that was accepted before a deadline counts. Signals may be lost, repeated or reordered, and there is no
+ * resume state to keep across continue-as-new.
  */
 import {
   CancellationScope,
@@ -67,14 +67,16 @@ export async function subscription(input: messages.SubscriptionInput): Promise<v
         if (isFinished(written)) return
         await waitForWakeOrDeadline(written, () => wakeCount > wakeCountBefore)
       }
-      // Checked only after a wake or a deadline: a run whose history is long because of a long inbox alone would otherwise
-      // continue as new for ever.
+      // Checked only after a wake or a deadline: a run whose history is long because of a long inbox alone would
+      // otherwise continue as new for ever.
       if (shouldContinueAsNew(input)) return continueAsNew<typeof subscription>(input)
     }
   })
 }
 
-/** Reads the inbox, decides by the present time, and writes the entitlement; repeats when the inbox changed in between. */
+/**
+ * Reads the inbox, decides by the present time, and writes the entitlement; repeats when the inbox changed in between.
+ */
 async function updateEntitlement(
   input: messages.SubscriptionInput,
 ): Promise<WrittenEntitlement | 'account_deleted' | 'history_too_long'> {
@@ -124,7 +126,8 @@ async function readWholeInbox(userId: string): Promise<WholeInbox | 'account_del
     }
     if (page.nextSeq === null) return whole
     afterSeq = page.nextSeq
-    // A timer ends the workflow task. The results of a task's local activities go to Temporal in one message of limited size.
+    // A timer ends the workflow task. The results of a task's local activities go to Temporal in one message of limited
+    // size.
     await sleep('1ms', { summary: 'next page of the inbox' })
   }
 }

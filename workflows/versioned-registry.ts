@@ -1,6 +1,6 @@
 /**
- * The workflows that a versioned worker runs: the entry of their bundle. A versioning behavior cannot stand with the workflows
- * themselves, since Temporal refuses the task of an unversioned worker that has one.
+ * The workflows that a versioned worker runs: the entry of their bundle. A versioning behavior cannot stand with the
+ * workflows themselves, since Temporal refuses the task of an unversioned worker that has one.
  */
 import { setWorkflowOptions } from '@temporalio/workflow'
 import { relaySession, subscription, warmInstances } from './registry.ts'

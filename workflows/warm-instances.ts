@@ -1,6 +1,6 @@
 /**
- * The warm instances of one region: keeps as many ready as configured. The rows in Postgres are its state. It is woken when they
- * need work, so a region in which nothing happens adds nothing to its history.
+ * The warm instances of one region: keeps as many ready as configured. The rows in Postgres are its state. It is woken
+ * when they need work, so a region in which nothing happens adds nothing to its history.
  */
 import {
   allHandlersFinished,
@@ -70,7 +70,8 @@ export async function warmInstances(input: messages.WarmInstancesInput): Promise
       failures = 0
     } catch (error) {
       if (isCancellation(error)) throw error
-      // Creations that began before the last failure most likely have the same cause, and count as one failure together.
+      // Creations that began before the last failure most likely have the same cause, and count as one failure
+      // together.
       failures = startedAt >= lastFailureAt ? failures + 1 : Math.max(1, failures)
       lastFailureAt = Date.now()
       pausedUntil = lastFailureAt + pauseMillisAfter(failures)

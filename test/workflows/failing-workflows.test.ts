@@ -7,7 +7,10 @@ import { longRelayTimeouts, newSubscriber } from '../support/subscribers.ts'
 
 const handleOf = ({ api }: FakeRelayService, workflowId: string) => api.services.temporal.workflow.getHandle(workflowId)
 
-/** Takes the pending task of the workflow three times: the first time it dies with it, so that the task times out, and then fails it. */
+/**
+ * Takes the pending task of the workflow three times: the first time it dies with it, so that the task times out, and
+ * then fails it.
+ */
 async function failTasks(service: FakeRelayService, workflowId: string): Promise<string> {
   const { temporal, config } = service.api.services
   const { namespace, taskQueue } = config.temporal
@@ -24,7 +27,7 @@ async function failTasks(service: FakeRelayService, workflowId: string): Promise
   const query = `WorkflowId = '${workflowId}' AND ExecutionStatus = 'Running'`
   const listed = async () => {
     const runIds: string[] = []
-    for await (const one of temporal.workflow.list({ query })) runIds.push(one.runId)
+    for await (const execution of temporal.workflow.list({ query })) runIds.push(execution.runId)
     return runIds
   }
   await eventually(listed, (runIds) => runIds.includes(runId))

@@ -1,6 +1,6 @@
 /**
- * What an operator can do to the workflow of a session in the Temporal UI, in each state and while its instance is created. The worker
- * runs in this process, so a workflow that takes it down ends the tests.
+ * What an operator can do to the workflow of a session in the Temporal UI, in each state and while its instance is
+ * created. The worker runs in this process, so a workflow that takes it down ends the tests.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
@@ -204,7 +204,7 @@ describe.concurrent.each(Object.entries(states))('a session %s', (_, reach) => {
     // The workflow answers, so no task holds it.
     const snapshot = await eventually(
       () => service.api.services.relaySessions.snapshot(sessionId),
-      (one) => one?.state === before.state,
+      (answer) => answer?.state === before.state,
     )
     expect(snapshot?.sessionId).toBe(sessionId)
     expect((await sessionOf(sessionId)).state).toBe(before.state)

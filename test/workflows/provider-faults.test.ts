@@ -190,8 +190,8 @@ describe.concurrent('a destruction', { timeout: secondsMax * 1000 }, () => {
     )
     server.isLocked = false
     await stopped
-    // Those of the clean-up follow after pauses of 0.5, 1, 2 and 4 s. The sweep, which each report for a stopped session starts,
-    // adds at most one a second.
+    // Those of the clean-up follow after pauses of 0.5, 1, 2 and 4 s. The sweep, which each report for a stopped
+    // session starts, adds at most one a second.
     const times = region.timesOf('DELETE')
     expect(times.length).toBeLessThanOrEqual(5 + Math.ceil((times.at(-1) ?? 0) / 1000))
   })

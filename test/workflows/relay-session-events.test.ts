@@ -15,8 +15,8 @@ const handleOf = (sessionId: string) =>
   service.api.services.temporal.workflow.getHandle(messages.relaySessionWorkflowId(sessionId))
 
 /**
- * Resolves when the session is in the state and its workflow is at rest, with the number of events until then. Asks no query
- * of the workflow, since one that arrives during a task adds a task.
+ * Resolves when the session is in the state and its workflow is at rest, with the number of events until then. Asks no
+ * query of the workflow, since one that arrives during a task adds a task.
  */
 const countEventsIn = async (sessionId: string, state: string): Promise<number> => {
   await eventually(

@@ -42,7 +42,9 @@ async function startUnreported() {
   return { sessionId, instanceId }
 }
 
-/** Resolves when the workflow has handled all signals so far: it answers a command that it has carried out after them. */
+/**
+ * Resolves when the workflow has handled all signals so far: it answers a command that it has carried out after them.
+ */
 const untilSignalsHandled = (sessionId: string) =>
   service.api.services.temporal.workflow
     .getHandle(relaySessionWorkflowId(sessionId))

@@ -33,8 +33,8 @@ interface Start {
 }
 
 /**
- * An active relay of this age that has reported whether a stream comes in. A workflow reads when its session was created at its
- * start, so another one is started.
+ * An active relay of this age that has reported whether a stream comes in. A workflow reads when its session was
+ * created at its start, so another one is started.
  */
 async function startRelay({ publishing, ageSeconds, idleSeconds = 600 }: Start): Promise<string> {
   const { session_id: sessionId } = await service.startActiveRelay(await service.user())

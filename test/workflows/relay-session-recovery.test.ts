@@ -65,7 +65,10 @@ async function deleteExecution(sessionId: string): Promise<void> {
   await untilEnded(sessionId)
 }
 
-/** Runs the restart job until the session has a workflow. The session counts as old enough, since Temporal's list is delayed. */
+/**
+ * Runs the restart job until the session has a workflow. The session counts as old enough, since Temporal's list is
+ * delayed.
+ */
 async function untilRestarted(sessionId: string): Promise<void> {
   await service.api.sql`update relay_sessions set created_at = created_at - interval '1 minute' where id = ${sessionId}`
   await eventually(async () => {

@@ -34,7 +34,9 @@ interface Entitlement {
   readonly max_concurrent_conns: number
 }
 
-/** @returns the entitlement in the answer, or the later one if the workflow took longer than the answer waits for it. */
+/**
+ * @returns the entitlement in the answer, or the later one if the workflow took longer than the answer waits for it.
+ */
 async function grantPlan(subscriber: Subscriber, body: Grant): Promise<Entitlement> {
   const path = `/admin/users/${subscriber.userId}`
   const began = performance.now()

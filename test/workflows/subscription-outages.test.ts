@@ -108,10 +108,10 @@ describe.each(outages)('when payment grace periods end while $name', ({ begin, e
   })
 
   test('a payment that was accepted during the outage counts, and the plan never ends', async () => {
-    for (const one of [paidInGrace, paidAfterGrace]) {
-      await one.waitForPlan((plan) => plan.planStatus === 'active')
-      expect(await planHistory(one)).toEqual(['paid active', 'paid past_due', 'paid active'])
-      expect(await lastTransition(service, one.relay)).toEqual(activeByRelay)
+    for (const subscriber of [paidInGrace, paidAfterGrace]) {
+      await subscriber.waitForPlan((plan) => plan.planStatus === 'active')
+      expect(await planHistory(subscriber)).toEqual(['paid active', 'paid past_due', 'paid active'])
+      expect(await lastTransition(service, subscriber.relay)).toEqual(activeByRelay)
     }
   })
 

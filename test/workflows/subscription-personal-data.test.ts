@@ -1,4 +1,6 @@
-/** What the history of a subscription workflow reveals about a person: Temporal keeps it after the account is erased. */
+/**
+ * What the history of a subscription workflow reveals about a person: Temporal keeps it after the account is erased.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { maskEmail } from '../../domain/identity/masked-email.ts'
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'

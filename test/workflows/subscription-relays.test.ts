@@ -129,8 +129,8 @@ describe.concurrent('a smaller number of add-ons', () => {
       disconnectedBySystem,
     ])
     const left = (await subscriber.active()).sessions
-    expect(new Set(left.map((one) => one.instance_id))).toEqual(
-      new Set(relays.slice(0, 2).map((one) => one.instance_id)),
+    expect(new Set(left.map(({ instance_id }) => instance_id))).toEqual(
+      new Set(relays.slice(0, 2).map(({ instance_id }) => instance_id)),
     )
     expect(await subscriber.fetchPlan()).toMatchObject({ surplusEndsAt: null, entitlementDueAt: null })
   })

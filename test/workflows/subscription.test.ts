@@ -174,14 +174,16 @@ test('the same events in any order, each of them twice, lead to the same plan', 
     period_start: new Date(day(from)).toISOString(),
     period_end: new Date(day(from + 30)).toISOString(),
   })
-  const events: readonly ((one: Subscriber) => Promise<void>)[] = [
-    (one) => one.sendEvent('subscription.activated', { invoice_id: 'inv_1', ...period(0) }, day(0)),
-    (one) => one.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(one), quantity: 3 }, day(1)),
-    (one) => one.sendEvent('payment.failed', { invoice_id: 'inv_2' }, day(30)),
-    (one) => one.sendEvent('payment.recovered', { invoice_id: 'inv_2' }, day(35)),
-    (one) => one.sendEvent('subscription.activated', { invoice_id: 'inv_2', ...period(30) }, day(35)),
-    (one) => one.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(one), quantity: 2 }, day(36)),
-    (one) => one.sendEvent('payment.failed', { invoice_id: 'inv_3' }, day(39)),
+  const events: readonly ((subscriber: Subscriber) => Promise<void>)[] = [
+    (subscriber) => subscriber.sendEvent('subscription.activated', { invoice_id: 'inv_1', ...period(0) }, day(0)),
+    (subscriber) =>
+      subscriber.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(subscriber), quantity: 3 }, day(1)),
+    (subscriber) => subscriber.sendEvent('payment.failed', { invoice_id: 'inv_2' }, day(30)),
+    (subscriber) => subscriber.sendEvent('payment.recovered', { invoice_id: 'inv_2' }, day(35)),
+    (subscriber) => subscriber.sendEvent('subscription.activated', { invoice_id: 'inv_2', ...period(30) }, day(35)),
+    (subscriber) =>
+      subscriber.sendEvent('addon.updated', { subscription_id: addonSubscriptionId(subscriber), quantity: 2 }, day(36)),
+    (subscriber) => subscriber.sendEvent('payment.failed', { invoice_id: 'inv_3' }, day(39)),
   ]
   const orders = fc.sample(fc.shuffledSubarray([...events, ...events], { minLength: 14 }), { numRuns: 5, seed: 48 })
   const accounts = await Promise.all(

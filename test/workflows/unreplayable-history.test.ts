@@ -1,4 +1,7 @@
-/** Workflows whose recorded history the workflow code does not repeat: the SDK writes one when a worker stalls at a wrong moment. */
+/**
+ * Workflows whose recorded history the workflow code does not repeat: the SDK writes one when a worker stalls at a
+ * wrong moment.
+ */
 import { defaultPayloadConverter } from '@temporalio/common'
 import { expect, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
@@ -13,8 +16,8 @@ import { longRelayTimeouts, newSubscriber } from '../support/subscribers.ts'
 const modifyProperties = 16
 
 /**
- * Completes the next workflow task of the service's queue in place of a worker, with a command that the code never sends.
- * Returns the id of the workflow.
+ * Completes the next workflow task of the service's queue in place of a worker, with a command that the code never
+ * sends. Returns the id of the workflow.
  */
 async function recordForeignCommand({ api }: FakeRelayService): Promise<string> {
   const { temporal, config } = api.services
@@ -74,7 +77,7 @@ test('a relay session with such a history is replaced, keeps its relay, and can 
   expect(workflowId).toBe(messages.relaySessionWorkflowId(sessionId))
   const replaced = await firstRunOf(service, workflowId)
   await service.startWorker()
-  const stateOf = async () => (await user.active()).sessions.find((one) => one.session_id === sessionId)
+  const stateOf = async () => (await user.active()).sessions.find(({ session_id }) => session_id === sessionId)
   await eventually(stateOf, (session) => session?.instance_id != null, 90)
   expect((await replaced.describe()).status.name).toBe('FAILED')
   await service.sendReport(sessionId)

@@ -10,7 +10,10 @@ import { eventually, type RelayUser, relayProcesses, startService, type TestServ
 const warm = 2
 const capacity = 6
 
-/** Each test has a region of its own. The relays of the first two are processes; those of the others report when a test does. */
+/**
+ * Each test has a region of its own. The relays of the first two are processes; those of the others report when a test
+ * does.
+ */
 const processRegions = ['given', 'dead'] as const
 const regions = [
   ...processRegions,
@@ -24,7 +27,7 @@ const regions = [
 ] as const
 type Region = (typeof regions)[number]
 
-const hasProcesses = (region: string) => processRegions.some((one) => one === region)
+const hasProcesses = (region: string) => processRegions.some((name) => name === region)
 
 let service: TestService
 let workflows: WarmInstancesWorkflows
@@ -81,8 +84,8 @@ const report = (instanceId: string, sessionId: string | null) => {
 }
 
 /**
- * Sends the first reports of the fake relays, without a session and with it. One of a stopped session does not report: its instance
- * would count as existing again.
+ * Sends the first reports of the fake relays, without a session and with it. One of a stopped session does not report:
+ * its instance would count as existing again.
  */
 async function reportFakes(region: Region): Promise<void> {
   if (hasProcesses(region)) return
@@ -108,7 +111,8 @@ const untilReady = (region: Region) =>
     (ready) => ready.length === warm,
   )
 
-const processOf = (instanceId: string) => relayProcesses(service.dataDir).find((one) => one.instanceId === instanceId)
+const processOf = (instanceId: string) =>
+  relayProcesses(service.dataDir).find(({ instanceId: id }) => id === instanceId)
 
 const untilActive = (region: Region, user: RelayUser) =>
   eventually(

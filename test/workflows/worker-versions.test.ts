@@ -47,7 +47,10 @@ const untilState = (sessionId: string, state: string) =>
     ({ session }) => session?.state === state,
   )
 
-/** Directs new workflows, and those that are not pinned, to a version. Temporal learns of a version by its worker's first poll. */
+/**
+ * Directs new workflows, and those that are not pinned, to a version. Temporal learns of a version by its worker's
+ * first poll.
+ */
 const setCurrentVersion = (buildId: string) =>
   eventually(
     () =>

@@ -1,4 +1,6 @@
-/** What Temporal stores of the settings of a session: its history is shown to everybody who may open the Temporal UI. */
+/**
+ * What Temporal stores of the settings of a session: its history is shown to everybody who may open the Temporal UI.
+ */
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
 import { expect, test } from 'vitest'
 import { relaySessionWorkflowId } from '../../workflows/messages.ts'
@@ -20,7 +22,7 @@ test('the history of a session contains its time limits and no other setting of 
     for (const nested of Object.values(value)) collect(nested)
   }
   collect(history)
-  const settings = payloads.flatMap((one) => (one as { settings?: object } | null)?.settings ?? [])
+  const settings = payloads.flatMap((payload) => (payload as { settings?: object } | null)?.settings ?? [])
   expect(settings.length).toBeGreaterThan(0)
   for (const each of settings)
     expect(each).toEqual({
