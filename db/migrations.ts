@@ -19,7 +19,7 @@ const replacedIn = '0.1.0'
 /** Key of the advisory lock that lets one process migrate at a time. */
 export const migrationLock = 7_205_941
 
-export interface Migration {
+interface Migration {
   readonly name: string
   readonly text: string
   readonly checksum: string
@@ -47,7 +47,7 @@ function readCompatibility(text: string): boolean | undefined {
 const lockMillisMax = 2000
 const pauseMillis = (attempt: number): number => Math.min(500 * 2 ** attempt, 15_000)
 
-export interface MigrationReports {
+interface MigrationReports {
   /** Called when a migration gave way, with the time until its next attempt. */
   readonly onWait?: (wait: { readonly migration: string; readonly pauseMillis: number }) => void
   /** Called with the names of migrations of a newer version, when this one may run beside all of them. */
@@ -124,7 +124,7 @@ const isLockMissing = (error: unknown): boolean =>
   ['55P03', '40P01'].includes(String((error as { code?: unknown }).code))
 
 /** How the database differs from the migrations of this version, by their names. */
-export interface MigrationDifferences {
+interface MigrationDifferences {
   readonly pending: readonly string[]
   /** Applied by a newer version, beside which this one may run. */
   readonly newer: readonly string[]

@@ -39,7 +39,7 @@ export const toReception = ({ pathForSeconds, pathLastSeenSeconds, ...row }: Rec
 })
 
 /** Records that a process of the role is available now. After an absence the presence begins again. */
-export const confirmPresence = async (sql: Sql, role: ProcessRole, limitSeconds: number): Promise<void> => {
+const confirmPresence = async (sql: Sql, role: ProcessRole, limitSeconds: number): Promise<void> => {
   await sql`
     update presence set seen_at = now(),
       since = case when seen_at < now() - make_interval(secs => ${absenceSeconds(role, limitSeconds)})

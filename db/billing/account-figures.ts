@@ -29,7 +29,7 @@ export const countUnusedBilling = async (sql: Sql): Promise<UnusedBillingFigures
         (select count(*)::int from users where billed_plans > 1) as accounts_with_two_plans`,
   ) ?? { addonsWithoutPlan: 0, accountsWithTwoPlans: 0 }
 
-export interface BilledAccount extends WithMaskedEmail {
+interface BilledAccount extends WithMaskedEmail {
   readonly userId: string
   readonly addonsWithoutPlan: number
   readonly billedPlans: number

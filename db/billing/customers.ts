@@ -1,7 +1,7 @@
 /** The provider's customer of each subscription, as stated by webhooks and lists. */
 import { first, type Sql } from '../connection.ts'
 
-export interface SubscriptionCustomer {
+interface SubscriptionCustomer {
   readonly subscriptionId: string
   readonly customerId: string
 }

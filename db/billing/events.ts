@@ -80,7 +80,7 @@ export const subscriptionRefFrom = ({
   return provider === 'operator' || subscriptionId == null ? undefined : { provider, subscriptionId }
 }
 
-export interface Grant {
+interface Grant {
   readonly userId: string
   readonly planTier: PlanTier
   readonly addons: number

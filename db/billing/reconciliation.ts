@@ -3,7 +3,7 @@ import type { BillingEvent } from '../../domain/billing/event.ts'
 import type { SubscriptionKind, SubscriptionStatus } from '../../domain/billing/plans.ts'
 import { first, type Sql } from '../connection.ts'
 
-export interface SubscriptionQuery {
+interface SubscriptionQuery {
   readonly subscriptionId: string
   readonly kind: SubscriptionKind
   /** The account that the provider names, a UUID; null if it names none. */
@@ -44,7 +44,7 @@ export const findSubscriptions = async (
         on other.provider = ${provider} and other.subscription_id = l.subscription_id and other.kind <> l.kind
     order by l.place`
 
-export interface RecordedState {
+interface RecordedState {
   readonly event: BillingEvent
   /** Whether the account's workflow has applied the event. */
   readonly isApplied: boolean

@@ -120,7 +120,7 @@ export async function storeSubscriptions(tx: Sql, { userId, entitlement }: NewEn
         excluded.period_end)`
 }
 
-export interface AccountWithDeadline {
+interface AccountWithDeadline {
   id: string
   planStatus: PlanStatus
 }

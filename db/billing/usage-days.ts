@@ -10,7 +10,7 @@ const namedConnectionsMax = 4
 
 type TimeBank = Config['timeBank']
 
-export interface UsageByDay {
+interface UsageByDay {
   readonly account: EntitlementWithUsage
   /** Days with relay time. They add up to the consumed seconds of the account. */
   readonly days: readonly UsageDay[]

@@ -2,7 +2,7 @@
 import type { UsageCycle } from '../../domain/billing/usage-cycle.ts'
 import type { Sql } from '../connection.ts'
 
-export interface UsageRequest {
+interface UsageRequest {
   readonly userId: string
   readonly usageCycle: UsageCycle
   /** The database's time when the cycle was determined. */

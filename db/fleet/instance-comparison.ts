@@ -8,7 +8,7 @@ import { type CompleteList, checkedInstances, isGoneUnlisted } from './orphans.t
  * to be destroyed. `unbound`: a warm instance without a session, which is as it should be. `missing`: it has a row, and the
  * provider does not list it.
  */
-export type DifferenceKind = 'orphan' | 'foreign' | 'retired' | 'unbound' | 'missing'
+type DifferenceKind = 'orphan' | 'foreign' | 'retired' | 'unbound' | 'missing'
 
 export interface InstanceDifference {
   kind: DifferenceKind

@@ -25,7 +25,7 @@ export interface InstanceRow extends WithMaskedEmail {
   owned: boolean
 }
 
-export interface InstanceFilter {
+interface InstanceFilter {
   readonly instanceId?: string | undefined
   readonly region?: string | undefined
   readonly isGone?: boolean | undefined

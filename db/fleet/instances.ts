@@ -71,7 +71,7 @@ export const lockPlaces = async (tx: Sql, region: string): Promise<void> => {
   await tx`select pg_advisory_xact_lock(hashtextextended('instances:' || ${region}, 0))`
 }
 
-export const countExisting = async (sql: Sql, region: string): Promise<number> =>
+const countExisting = async (sql: Sql, region: string): Promise<number> =>
   first(
     await sql<{ count: number }[]>`
       select count(*)::int as count from instances where region = ${region} and gone_at is null`,
@@ -88,7 +88,7 @@ export const insertInstance = async (
     values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, now())`
 }
 
-export interface LaunchedInstance {
+interface LaunchedInstance {
   readonly instanceId: string
   readonly providerId: string | null
   readonly host: string

@@ -108,7 +108,7 @@ export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string
       where instances.session_id = excluded.session_id`
 }
 
-export interface OrphanFigures {
+interface OrphanFigures {
   region: string
   orphans: number
   /** Since the oldest of them was first observed without an owner. */

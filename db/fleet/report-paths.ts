@@ -2,14 +2,14 @@
 import { absenceSeconds, probeTrustedHours } from '../../domain/relay/health.ts'
 import { first, type Sql } from '../connection.ts'
 
-export interface Probe {
+interface Probe {
   readonly isReached: boolean
   /** The configured regions. Those that were configured before are looked at as well. */
   readonly regions: readonly string[]
   readonly healthTimeoutSeconds: number
 }
 
-export interface ProbeRecord {
+interface ProbeRecord {
   /** Whether a probe ever reached the API. */
   readonly hasReached: boolean
   /** Regions with relays whose path has not been seen open for so long that their silence does not count. */

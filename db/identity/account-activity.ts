@@ -11,7 +11,7 @@ interface Position {
   readonly micros: string
 }
 
-export type AuditActivity = Position & AuditRow & { readonly kind: 'audit' }
+type AuditActivity = Position & AuditRow & { readonly kind: 'audit' }
 
 /** The start or the end of a relay session. */
 export interface RelayActivity extends Position {

@@ -59,7 +59,7 @@ export const listDueDeletions = async (sql: Sql, rowsMax: number): Promise<Sched
 /** For `subscriptions s`: its provider still charges for it, or tries to. */
 export const isUncancelled = (sql: Sql) => sql`s.status in ('active', 'past_due') and s.provider <> 'operator'`
 
-export interface UncancelledSubscription {
+interface UncancelledSubscription {
   readonly provider: BillingSource
   readonly subscriptionId: string
 }

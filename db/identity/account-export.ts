@@ -184,7 +184,7 @@ const expressions: Readonly<Record<string, string>> = {
   'audit_entries.detail': `case when initiator = 'operator' then detail - 'reason' else detail end as detail`,
 }
 
-export type ExportedRow = Readonly<Record<string, unknown>>
+type ExportedRow = Readonly<Record<string, unknown>>
 
 /**
  * The account's rows by table, with the names of columns as in the schema. Bodies of webhooks are in base64.

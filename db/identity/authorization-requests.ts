@@ -17,7 +17,7 @@ export type AuthorizationPurpose =
 
 export type AuthorizationRequest = AuthorizationPurpose & { readonly scopes: 'identity' | 'chat' }
 
-export interface AuthorizationRequestSecrets {
+interface AuthorizationRequestSecrets {
   readonly stateHash: Buffer
   /** Hash of the secret that stays in the browser. */
   readonly bindingHash: Buffer

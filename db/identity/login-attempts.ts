@@ -9,9 +9,9 @@ export const loginAttemptSeconds = 300
 /** The shortest allowed interval between two polls of one attempt. */
 export const pollSecondsMin = 1
 
-export type LoginAttemptStatus = 'pending' | 'approved' | 'denied' | 'consumed'
+type LoginAttemptStatus = 'pending' | 'approved' | 'denied' | 'consumed'
 
-export interface NewLoginAttempt {
+interface NewLoginAttempt {
   readonly pollTokenHash: Buffer
   readonly userCode: string
   readonly clientName: string

@@ -4,7 +4,7 @@ import { first, type Sql } from '../connection.ts'
 /** A network is familiar to an account for this long after a sign-in from it. */
 const familiarDays = 30
 
-export interface AttemptTarget {
+interface AttemptTarget {
   /** SHA-256 of the email address in lower case, so that the counters contain no addresses of people without an account. */
   readonly emailHash: string
   /** The account was signed in to from this network (IPv4 address, IPv6 /64) in the last {@link familiarDays} days. */

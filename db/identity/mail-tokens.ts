@@ -11,13 +11,13 @@ export const mailTokenSeconds: Readonly<Record<MailPurpose, number>> = {
 }
 
 /** The number of valid links per account and purpose, so that repeated requests do not fill a mailbox. */
-export const validLinksMax = 5
+const validLinksMax = 5
 
 const hasRoomForLink = (sql: Sql, purpose: MailPurpose) => sql`
   (select count(*) from mail_tokens t where t.user_id = u.id and t.purpose = ${purpose} and t.expires_at > now()
     and t.used_at is null) < ${validLinksMax}`
 
-export interface NewMailToken {
+interface NewMailToken {
   readonly tokenHash: Buffer
   readonly purpose: Exclude<MailPurpose, 'change_email'>
   /** Undefined runs the same query for no account. */

@@ -9,7 +9,7 @@ export const mergeRequestSeconds = 600
 /** One more failed proof ends the merge request. */
 const failedAttemptsMax = 5
 
-export interface NewMergeRequest {
+interface NewMergeRequest {
   /** The account that has the address. */
   readonly userId: string
   readonly email: string

@@ -2,7 +2,7 @@
 import { operatorNetworkDays } from '../../domain/identity/lifetimes.ts'
 import { first, type Sql } from '../connection.ts'
 
-export interface OperatorNetwork {
+interface OperatorNetwork {
   /** The recorded last use is more than an hour old. */
   readonly isStale: boolean
 }

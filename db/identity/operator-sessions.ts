@@ -2,9 +2,9 @@
 import { first, type Sql } from '../connection.ts'
 
 /** A session without use for this time has ended. */
-export const idleMinutesMax = 15
+const idleMinutesMax = 15
 
-export interface NewOperatorSession {
+interface NewOperatorSession {
   readonly tokenHash: Buffer
   /** A keyed hash of the operator password. */
   readonly passwordHash: Buffer
@@ -23,7 +23,7 @@ export async function insertOperatorSession(sql: Sql, session: NewOperatorSessio
   return row.expiresAt
 }
 
-export interface OperatorSession {
+interface OperatorSession {
   readonly id: string
   /** The recorded last use is more than half a minute old. */
   readonly isStale: boolean

@@ -29,7 +29,7 @@ export const findProfile = async (sql: Sql, userId: string): Promise<ProfileRow 
 export const findProfileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
   first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)
 
-export interface ProfileFilter {
+interface ProfileFilter {
   readonly planTier?: PlanTier | undefined
   readonly planStatus?: PlanStatus | undefined
   readonly isDisabled?: boolean | undefined

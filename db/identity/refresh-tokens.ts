@@ -6,7 +6,7 @@ import { refreshTokenDays } from '../../domain/identity/lifetimes.ts'
 import { first, type Sql } from '../connection.ts'
 
 /** How long a replaced token can be exchanged again, for a client that did not receive the response. */
-export const reuseGraceSeconds = 15
+const reuseGraceSeconds = 15
 
 export const insertRefreshToken = async (sql: Sql, tokenHash: Buffer, authSessionId: string): Promise<void> => {
   await sql`
@@ -31,7 +31,7 @@ function decideExchange(token: TokenStatus): 'exchange' | 'refuse' | 'reuse' {
   return token.isExpired ? 'refuse' : 'exchange'
 }
 
-export type RefreshTokenExchange =
+type RefreshTokenExchange =
   | { readonly outcome: 'exchanged' | 'reused'; readonly userId: string; readonly authSessionId: string }
   | { readonly outcome: 'refused' }
 

@@ -4,7 +4,7 @@ import type { EndpointDisabledReason, EndpointType } from '../../domain/notifica
 import type { Sealing } from '../../platform/sealing.ts'
 import { first, type Sql } from '../connection.ts'
 
-export type EndpointField = 'endpoint_url' | 'endpoint_secret'
+type EndpointField = 'endpoint_url' | 'endpoint_secret'
 const place = (id: string, field: EndpointField) => [id, field]
 
 export interface StoredEndpoint {

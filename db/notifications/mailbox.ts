@@ -1,7 +1,7 @@
 /** The mails of the outbox that the mailbox shows. */
 import type { Sql } from '../connection.ts'
 
-export interface StoredMail {
+interface StoredMail {
   readonly id: string
   readonly content: Buffer
   readonly createdAt: Date

@@ -14,7 +14,7 @@ const backoff = { firstSeconds: 5, secondsMax: 3600 }
 /** Longer than an attempt takes. Afterwards the message is due again, since its worker must have died. */
 const leaseSeconds = 60
 
-export interface NewMessage {
+interface NewMessage {
   /** The account that it is about; null for none. Its messages are deleted with it. */
   readonly userId: string | null
   readonly channel: MessageChannel
@@ -72,7 +72,7 @@ export const recordMessageSent = async (sql: Sql, id: string, keepsContent: bool
     where id = ${id} and next_attempt_at is not null`
 }
 
-export interface MessageFailure {
+interface MessageFailure {
   /** Without secrets. */
   readonly error: string
   readonly isPermanent: boolean
@@ -102,7 +102,7 @@ export const recordMessageFailure = async (
   return rows[0]?.hasFailed ?? false
 }
 
-export interface OutboxFigures {
+interface OutboxFigures {
   readonly channel: MessageChannel
   readonly pending: number
   /** Given up in the last 24 hours. */

@@ -4,7 +4,7 @@
  */
 import type { Sql } from '../connection.ts'
 
-export interface EndingPlan {
+interface EndingPlan {
   readonly userId: string
   readonly endsAt: Date
   readonly now: Date
@@ -27,7 +27,7 @@ export const claimEndingPlans = async (tx: Sql, hours: number, limit: number): P
       order by plan_until limit ${limit} for no key update skip locked))
     returning id as user_id, plan_until as ends_at, now() as now`
 
-export interface UntoldAccount {
+interface UntoldAccount {
   readonly userId: string
   readonly email: string
 }

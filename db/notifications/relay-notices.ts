@@ -56,7 +56,7 @@ const readSession = async (tx: Sql, sessionId: string): Promise<NoticeRow | unde
       where s.id = ${sessionId}`,
   )
 
-export interface EndingSession {
+interface EndingSession {
   readonly id: string
   readonly userId: string
   readonly connectionId: string

@@ -56,7 +56,7 @@ export const hasEnabledNotifications = (sql: Sql, userId: Fragment): Fragment =>
 /** Enqueues a notification on the channels where it is on. Runs in the transaction that records the fact. */
 export type Notify = (sql: Sql, userId: string, notification: AccountNotification) => Promise<void>
 
-export interface Recipients {
+interface Recipients {
   /** The verified address for mails of this kind; null for none. */
   readonly email: string | null
   /** The type of the endpoint for messages of this kind; null for none. */

@@ -1,7 +1,7 @@
 /** Workflows that were ended because their tasks failed again and again. */
 import { first, type Sql } from '../connection.ts'
 
-export interface EndedRun {
+interface EndedRun {
   readonly workflowId: string
   readonly workflowType: string
   readonly runId: string

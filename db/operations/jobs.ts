@@ -47,7 +47,7 @@ export const renewLease = async (sql: Sql, name: string, workerId: string): Prom
       where name = ${name} and leased_by = ${workerId} and leased_until > '-infinity'`
   ).count === 1
 
-export interface JobResult {
+interface JobResult {
   readonly durationSeconds: number
   /** The error's message; null after a success. */
   readonly error: string | null

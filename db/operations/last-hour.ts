@@ -4,7 +4,7 @@
  */
 import { first, type Sql } from '../connection.ts'
 
-export interface MinuteFigures {
+interface MinuteFigures {
   readonly at: Date
   readonly started: number
   readonly stopped: number
@@ -34,7 +34,7 @@ export const readMinutes = async (sql: Sql): Promise<MinuteFigures[]> =>
     ) stops
     order by at`
 
-export interface ProvisioningFigures {
+interface ProvisioningFigures {
   /** Sessions of the last hour that became active. */
   readonly sessions: number
   /** Null without any. */

@@ -1,7 +1,7 @@
 /** The keys that stored secrets are encrypted with. */
 import type { Sql } from '../connection.ts'
 
-export interface SealedKey {
+interface SealedKey {
   keyId: string
   /** How many secrets it encrypts. */
   secrets: number
@@ -19,7 +19,7 @@ export const listSealedKeys = async (sql: Sql): Promise<SealedKey[]> =>
       union all select convert_from(content, 'utf8') from outbox_messages
     ) stored where sealed is not null group by 1 order by 1`
 
-export interface SealedStreamToken {
+interface SealedStreamToken {
   userId: string
   sealed: string
 }

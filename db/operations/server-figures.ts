@@ -2,7 +2,7 @@
 import type { ProcessRole } from '../../domain/relay/health.ts'
 import { first, type Sql } from '../connection.ts'
 
-export interface ServerFigures {
+interface ServerFigures {
   /** Connections of all clients of the server. */
   readonly connections: number
   /** The number of connections that the server permits to ordinary users. */

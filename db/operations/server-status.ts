@@ -31,7 +31,7 @@ export const readServerStatus = async (sql: Sql): Promise<ServerStatus> => {
   return row
 }
 
-export interface Standby {
+interface Standby {
   name: string
   /** streaming, catchup, … */
   state: string
@@ -45,7 +45,7 @@ export const listStandbys = async (sql: Sql): Promise<Standby[]> =>
       extract(epoch from replay_lag)::float8 as lag_seconds
     from pg_stat_replication order by 1`
 
-export interface InactiveSlot {
+interface InactiveSlot {
   name: string
   /** Write-ahead log that the slot keeps, in bytes. */
   keptBytes: number | null

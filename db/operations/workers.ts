@@ -5,7 +5,7 @@ import { first, type Sql } from '../connection.ts'
 export const heartbeatSecondsMax = 15
 
 /** How far the worker's clock is ahead of the named one, in seconds; null until it was measured. */
-export interface WorkerSkews {
+interface WorkerSkews {
   readonly postgres: number | null
   readonly temporal: number | null
 }

@@ -6,7 +6,7 @@ import { presenceColumns, toPresence } from '../presence.ts'
 /** How far behind its deadline a session counts as stuck. Outages of the service extend deadlines by less. */
 const lateSecondsMin = 120
 
-export interface LiveFigures {
+interface LiveFigures {
   readonly region: string
   readonly provisioning: number
   readonly active: number

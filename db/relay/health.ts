@@ -195,7 +195,7 @@ export const hasReported = async (sql: Sql, sessionId: string): Promise<boolean>
       where h.session_id = ${sessionId}`
   ).count > 0
 
-export interface QuietSession extends BoundSession, ActiveObservation {}
+interface QuietSession extends BoundSession, ActiveObservation {}
 
 /** Active sessions without a report for longer than `quietSeconds`. */
 export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise<QuietSession[]> {
@@ -227,7 +227,7 @@ export async function listMissedReports(sql: Sql, limit: number): Promise<{ read
   return { ready: idsIn('provisioning'), restored: idsIn('grace') }
 }
 
-export interface UnreportedInstance extends BoundSession, ReportObservation {
+interface UnreportedInstance extends BoundSession, ReportObservation {
   readonly region: string
   /** Since the instance was bound to its session. */
   readonly boundSeconds: number

@@ -2,7 +2,7 @@
 import { first, type Sql } from '../connection.ts'
 import type { RelaySessionRow } from './sessions.ts'
 
-export interface OperatorRequest {
+interface OperatorRequest {
   readonly id: string
   readonly ip: string
 }

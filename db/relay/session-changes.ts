@@ -3,7 +3,7 @@ import { type Database, listen } from '../connection.ts'
 
 const channel = 'relay_session_changed'
 
-export interface SessionChange {
+interface SessionChange {
   readonly userId: string
   readonly sessionId: string
 }

@@ -116,7 +116,7 @@ export const listLiveSessions = async (sql: Sql, userId: string): Promise<ShownS
     ${selectShown(sql)}
     where user_id = ${userId} and state <> 'stopped' order by created_at, id`
 
-export interface WatchedSessions {
+interface WatchedSessions {
   readonly sessionIds: readonly string[]
   readonly userIds: readonly string[]
 }
@@ -164,7 +164,7 @@ export const findOwnedSession = async (
 ): Promise<ShownSessionRow | undefined> =>
   first(await sql<ShownSessionRow[]>`${selectShown(sql)} where id = (select id ${fromOwned(sql, userId, by)})`)
 
-export interface RelaySessionFilter {
+interface RelaySessionFilter {
   readonly state?: RelayState | undefined
   readonly region?: string | undefined
   readonly userId?: string | undefined

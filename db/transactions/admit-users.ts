@@ -24,7 +24,7 @@ export interface Admission<Read = undefined> {
 }
 
 /** Everything of an account that a query can read without the usage cycle, which these rows determine. */
-export interface AccountRead {
+interface AccountRead {
   readonly profile: ProfileRow
   readonly account: AccountRow
   readonly liveRelays: LiveRelays

@@ -5,7 +5,7 @@ import { isUncancelled } from '../identity/account-deletion.ts'
 import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
 
 /** What stands in the way of erasing an account. */
-export type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
+type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
 
 /** Erasing a live relay or its instance would leave a machine without an owner, and a subscription would be charged for ever. */
 const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle | undefined> =>
@@ -19,7 +19,7 @@ const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle 
       limit 1`,
   )?.obstacle
 
-export type EraseOutcome =
+type EraseOutcome =
   | { readonly type: 'erased' }
   /** Not scheduled any more, not due, or erased by another process. */
   | { readonly type: 'not_due' }

@@ -4,7 +4,7 @@ import { recordUsageNotices, type UsageNotice } from '../billing/usage-notices.t
 import type { Database } from '../connection.ts'
 import type { Notify } from '../notifications/settings.ts'
 
-export interface DueNotice extends UsageNotice {
+interface DueNotice extends UsageNotice {
   readonly cycleEnd: Date
   readonly consumedSeconds: number
   readonly includedSeconds: number

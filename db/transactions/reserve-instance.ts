@@ -33,7 +33,7 @@ interface SessionToPlace {
   instanceId: string | null
 }
 
-export interface ReserveRequest {
+interface ReserveRequest {
   readonly sessionId: string
   /** The instance that the session had and lost; null at first. It is retired unless it has reported after all. */
   readonly replaces: string | null

@@ -57,7 +57,7 @@ export const listLinkedIdentities = async (sql: Sql, userId: string): Promise<Li
 export const isOwnershipProved = async (sql: Sql, userId: string): Promise<boolean> =>
   first(await sql`select from users where id = ${userId} and owner_proved_at is not null`) !== undefined
 
-export interface SecuredAccount {
+interface SecuredAccount {
   readonly authSessionsRevoked: number
   readonly unlinked: readonly OAuthProviderName[]
   /** Sessions with a new `disconnect` command, to be delivered after the commit. */

@@ -28,9 +28,9 @@ import { findRelaySession, type RelaySessionRow, relaySessionColumns } from '../
 import type { SealedToken } from '../sealed-tokens.ts'
 
 /** A region that may have warm instances of an image. */
-export type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
+type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
 
-export interface StartRequest {
+interface StartRequest {
   readonly userId: string
   /** The auth session of the request. */
   readonly authSessionId: string
