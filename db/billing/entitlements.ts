@@ -34,22 +34,14 @@ export interface EntitlementWithUsage {
   readonly usage: Usage
 }
 
-/** The entitlements of accounts by their ids, without unknown accounts. Measures relay time only where it is enforced. */
-export async function findEntitlements(
-  sql: Sql,
-  userIds: readonly string[],
-  timeBank: TimeBank,
-): Promise<Map<string, Entitlement>> {
-  const accounts = await findAccounts(sql, userIds)
-  const isMeasured = (account: Account) => isEnforced(timeBank) && accessWithoutUsage(account) === 'ok'
-  const usages = await findUsages(sql, accounts.filter(isMeasured))
-  return new Map(
-    accounts.map((account) => [account.userId, decideEntitlement(account, usages.get(account.userId), timeBank)]),
-  )
+/** Undefined for an unknown account. Measures relay time only where it is enforced. */
+export async function findEntitlement(sql: Sql, userId: string, timeBank: TimeBank): Promise<Entitlement | undefined> {
+  const [account] = await findAccounts(sql, [userId])
+  if (!account) return undefined
+  const isMeasured = isEnforced(timeBank) && accessWithoutUsage(account) === 'ok'
+  const usages = await findUsages(sql, isMeasured ? [account] : [])
+  return decideEntitlement(account, usages.get(userId), timeBank)
 }
-
-export const findEntitlement = async (sql: Sql, userId: string, timeBank: TimeBank): Promise<Entitlement | undefined> =>
-  (await findEntitlements(sql, [userId], timeBank)).get(userId)
 
 /** The entitlements and the relay time of accounts by their ids, without unknown accounts. */
 export const findEntitlementsWithUsage = async (

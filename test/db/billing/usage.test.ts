@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { presentUsage } from '../../../api/routes/billing/usage.ts'
-import { findEntitlements, findEntitlementsWithUsage } from '../../../db/billing/entitlements.ts'
+import { findEntitlement, findEntitlementsWithUsage } from '../../../db/billing/entitlements.ts'
 import type { Sql } from '../../../db/connection.ts'
 import { usageCycleAt } from '../../../domain/billing/usage-cycle.ts'
 import { type GivenUser, startApi } from '../../support/api.ts'
@@ -234,10 +234,8 @@ test('the numbers are exact and consistent for any intervals at any time', async
 })
 
 describe('an entitlement', () => {
-  const reasons = async (ids: readonly string[], enforcement: 'report' | 'enforce') => {
-    const entitlements = await findEntitlements(sql, ids, { hoursPerRelay: 0, enforcement })
-    return ids.map((id) => entitlements.get(id)?.reasonCode)
-  }
+  const reasons = (ids: readonly string[], enforcement: 'report' | 'enforce') =>
+    Promise.all(ids.map(async (id) => (await findEntitlement(sql, id, { hoursPerRelay: 0, enforcement }))?.reasonCode))
 
   test('is denied for used relay time only if that is enforced', async () => {
     const [paid, free] = [await api.given.user(), await api.given.user()]
