@@ -39,7 +39,7 @@ const allowedImports = {
     '^platform/',
     '^db/',
     '^providers/',
-    '^activities/fleet/(fleet-names|orphan-sweep|provider-checks|relay-providers)\\.ts$',
+    '^activities/(billing/reconciliation|fleet/(fleet-names|orphan-sweep|provider-checks|relay-providers))\\.ts$',
   ],
   'relay-node': ['^domain/(relay/|uuid\\.ts)', '^platform/'],
 }

@@ -6,13 +6,11 @@ const programs = [
   'api/server.ts',
   'web/server.ts',
   'activities/worker/worker.ts',
-  'activities/billing/reconcile.ts',
   'db/migrate.ts',
   'relay-node/main.ts',
   'cli/start.ts',
   'cli/demo.ts',
   'cli/grant.ts',
-  'cli/reconcile.ts',
   'cli/svc/main.ts',
 ]
 

@@ -3,12 +3,10 @@ import type { Command } from 'commander'
 import { expectSuccess } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
 import { billingEventStatuses, billingSources } from '../../domain/billing/event.ts'
-import { runWithWorkerEnvironment } from '../worker-environment.ts'
 import { readAccountId } from './accounts.ts'
 import { confirm } from './confirmation.ts'
 import { connect } from './connection.ts'
 import { addExamples } from './examples.ts'
-import { exitCodes, SvcError } from './exit-codes.ts'
 import {
   addDestructiveOptions,
   addListOptions,
@@ -35,9 +33,9 @@ export function addBillingCommands(program: Command): void {
   addExamples(billing.command('reconcile'), ['--dry-run', ''])
     .option('--dry-run', 'report the differences and store nothing')
     .description(
-      "compare all subscriptions with the billing provider's list. Needs the variables of the worker, or a stack in SVC_DATA_DIR. Exit code 1 if differences wait for the next run",
+      "compare all subscriptions with the billing provider's list, and apply the differences. Works without the API, with the variables of the worker or a stack in SVC_DATA_DIR. Exit code 6 if differences wait for the next run",
     )
-    .action(({ dryRun }: { dryRun?: true }) => reconcile(dryRun === true))
+    .action((_, command: Command) => reconcile(command.optsWithGlobals()))
   addExamples(addListOptions(billing.command('unused')), ['--billed without_plan', '--billed twice --all'])
     .addOption(
       choiceOption('--billed <how>', 'add-ons without a plan, or two plans', [
@@ -163,9 +161,8 @@ async function listUnused(options: ListOptions & { readonly billed: 'without_pla
   await printList({ key: 'accounts', columns: unusedColumns, readPage }, options)
 }
 
-/** The program reports on standard output by itself. It exits with 2 if differences wait, which is a usage error here. */
-async function reconcile(dryRun: boolean): Promise<void> {
-  const exitCode = await runWithWorkerEnvironment('activities/billing/reconcile.ts', dryRun ? ['--dry-run'] : [])
-  if (exitCode === 2) throw new SvcError(exitCodes.failed, 'Some differences wait for the next run.')
-  if (exitCode !== 0) process.exitCode = exitCodes.failed
+async function reconcile({ dryRun = false, ...options }: GlobalOptions & { readonly dryRun?: boolean }): Promise<void> {
+  // Large modules, which the other commands do not load.
+  const { reconcileBilling } = await import('../direct/billing-reconciliation.ts')
+  await reconcileBilling({ dryRun, ...options })
 }

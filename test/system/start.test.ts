@@ -124,11 +124,8 @@ describe('while it runs', () => {
   })
 
   test('subscriptions can be compared with the billing provider without any variable', async () => {
-    const { stdout } = await run(process.execPath, [...nodeArguments('cli/reconcile.ts'), '--dry-run'], {
-      env: { PATH: '/usr/bin:/bin', SVC_DATA_DIR: dataDir },
-      timeout: 30_000,
-    })
-    expect(stdout).toMatch(/Subscriptions at sandbox: 0\./)
+    const reconciled = await runSvc(['billing', 'reconcile', '--dry-run'], { SVC_DATA_DIR: dataDir })
+    expect(reconciled).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Subscriptions at sandbox: 0\./) })
     expect((await stat(`${dataDir}/running.json`)).mode & 0o777).toBe(0o600)
   })
 

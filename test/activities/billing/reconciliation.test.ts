@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { reconcile } from '../../../activities/billing/reconciliation.ts'
 import { billingReconciliationJobs } from '../../../activities/billing/reconciliation-jobs.ts'
-import { formatReport } from '../../../activities/billing/reconciliation-report.ts'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'
 import { findCustomerId } from '../../../db/billing/customers.ts'
 import { claimInboxWakes } from '../../../db/billing/subscription-wakes.ts'
 import type { BillingEvent } from '../../../domain/billing/event.ts'
-import { nodeArguments } from '../../../platform/launcher.ts'
 import { createLog } from '../../../platform/log.ts'
 import { createListedSubscription } from '../../../providers/billing/payload.ts'
 import {
@@ -20,7 +15,6 @@ import {
   type ListedSubscription,
 } from '../../../providers/billing/provider.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'
-import { testEnvironment } from '../../support/environment.ts'
 
 const sql = await startBillingDatabase()
 const logged: string[] = []
@@ -213,7 +207,6 @@ test('a difference that remains after the event is applied is logged and counted
   expect(logged.at(-1)).toContain(one.event.subscriptionId)
   const result = await run([one])
   expect(result).toMatchObject({ corrected: 0, unsettled: 1, differences: [{ outcome: 'unsettled' }] })
-  expect(formatReport(result, { provider: 'stripe', dryRun: false })).toContain('Not settled by reconciliation: 1.')
 })
 
 test('an event that is recorded already is not counted as a correction', async () => {
@@ -363,46 +356,4 @@ test('several batches are compared, each entry with its own row', async () => {
   expect((await run(list)).differences.map(({ subscriptionId }) => subscriptionId)).toEqual([
     last?.event.subscriptionId,
   ])
-})
-
-test('the report lists the differences with their outcomes and the subscriptions without an account', async () => {
-  const userId = await newAccount(sql)
-  const [one, unnamed] = [
-    listEntry(userId, { subscriptionId: 'sub_in_the_report' }),
-    listEntry(null, { subscriptionId: 'sub_without_account' }),
-  ]
-  await storeSubscription(userId, one, { status: 'past_due', periodEnd: null })
-  const report = formatReport(await run([one, unnamed], { dryRun: true }), { provider: 'stripe', dryRun: true })
-  expect(report).toBe(`Subscriptions at stripe: 2. Different from the stored ones: 1.
-
-subscription       kind  account                               stored        at the provider                            outcome
-sub_in_the_report  plan  ${userId}  past_due × 1  active × 1 until 2126-04-01T10:00:00.000Z  would be corrected
-
-Without a known account: sub_without_account.
-Dry run: nothing was changed.
-`)
-})
-
-test('the command prints the report, and changes nothing in a dry run', async () => {
-  const own = await startBillingDatabase()
-  const userId = await newAccount(own)
-  await own`
-    insert into sandbox_subscriptions (id, user_id, kind, quantity, status, period_start, period_end)
-    values ('sub_lost', ${userId}, 'plan', 1, 'active', ${new Date(start)}, ${new Date(end)})`
-  const { host, port, database } = own.options
-  const env = {
-    ...process.env,
-    ...testEnvironment({
-      DATABASE_URL: `postgres://${own.options.user}:${own.options.pass}@${host[0]}:${port[0]}/${database}`,
-    }),
-  }
-  const cwd = fileURLToPath(new URL('../../..', import.meta.url))
-  const runCommand = (...args: string[]) =>
-    promisify(execFile)(process.execPath, [...nodeArguments('activities/billing/reconcile.ts'), ...args], { cwd, env })
-  const dry = await runCommand('--dry-run')
-  expect(dry.stdout).toMatch(/sub_lost.*would be corrected/)
-  expect(await own`select from billing_events`).toHaveLength(0)
-  const { stdout } = await runCommand()
-  expect(stdout).toMatch(/sub_lost.*corrected/)
-  expect(await own`select from billing_events where status = 'pending'`).toHaveLength(1)
 })
