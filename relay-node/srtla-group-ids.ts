@@ -5,7 +5,9 @@
  * authentication code, and the group is created when a link registers with the id, which only the real owner of the
  * address received.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+
+import { createHmac, randomBytes } from 'node:crypto'
+import { areEqualSecrets } from '../platform/equal-secrets.ts'
 import { groupIdBytes } from './srtla-packets.ts'
 
 const half = groupIdBytes / 2
@@ -40,7 +42,7 @@ export class GroupIds {
 
   /** Returns nothing when the id was not issued here, or too long ago. */
   verify(id: Buffer, now: number): IssuedGroup | undefined {
-    if (!timingSafeEqual(this.#authenticate(id), id.subarray(macAt, originAt))) return undefined
+    if (!areEqualSecrets(this.#authenticate(id), id.subarray(macAt, originAt))) return undefined
     const ageMillis = now - id.readDoubleBE(half)
     if (ageMillis < 0 || ageMillis > this.#validMillis) return undefined
     const length = id.readUInt8(originAt)

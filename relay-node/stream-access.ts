@@ -1,5 +1,5 @@
 /** Who may publish and play, by the stream id of the SRT handshake. */
-import { timingSafeEqual } from 'node:crypto'
+import { areEqualSecrets } from '../platform/equal-secrets.ts'
 import type { Rejection } from './srt-packets.ts'
 
 export type Role = 'publish' | 'play'
@@ -54,12 +54,7 @@ export function findObjection(
   streamToken: string | undefined,
 ): Rejection | undefined {
   const request = streamId === undefined ? undefined : parseStreamId(streamId)
-  if (request === undefined || streamToken === undefined || !isEqual(request.token, streamToken)) return 'unauthorized'
+  if (request === undefined || streamToken === undefined || !areEqualSecrets(request.token, streamToken))
+    return 'unauthorized'
   return request.role === role ? undefined : 'bad_mode'
-}
-
-/** Takes the same time for all texts of one length. */
-function isEqual(text: string, secret: string): boolean {
-  const [given, expected] = [Buffer.from(text), Buffer.from(secret)]
-  return given.length === expected.length && timingSafeEqual(given, expected)
 }

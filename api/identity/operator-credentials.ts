@@ -6,9 +6,10 @@
  * share a second budget, so that guessing from many addresses is limited too. Attackers who use that one up lock operators out of
  * new networks only, and only while the attack lasts. {@link RateLimits.countGuess} describes the order of concurrent guesses.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+
 import { findOperatorNetwork, touchOperatorNetwork } from '../../db/identity/operator-networks.ts'
 import { findOperatorSession, touchOperatorSession } from '../../db/identity/operator-sessions.ts'
+import { areEqualSecrets } from '../../platform/equal-secrets.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
 import type { Credentials, OperatorCaller } from '../http/route.ts'
@@ -59,7 +60,7 @@ async function verifyPassword(
   const presented = parseBasic(header('authorization'))
   // Not counted as a guess: browsers send a first request without a password, and any page can cause one.
   if (presented === undefined) throw invalidOperator()
-  const isRight = isEqual(presented, `operator:${operatorPassword}`)
+  const isRight = areEqualSecrets(presented, `operator:${operatorPassword}`)
   const network = clientNetwork(ip)
   await rateLimits.countGuess('operator', network, isRight)
   // After the budget of the network: otherwise one network could use up the shared one.
@@ -89,8 +90,3 @@ const invalidOperator = (message?: string) =>
     message,
     headers: { 'WWW-Authenticate': 'Basic realm="operators", charset="UTF-8"' },
   })
-
-/** In constant time. The digests have equal lengths, whatever the texts have. */
-const isEqual = (left: string, right: string): boolean => timingSafeEqual(digest(left), digest(right))
-
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -2,7 +2,9 @@
  * The secret of each instance, which it sends as `X-Relay-Auth`: `<instance id>.<HMAC-SHA256 of the id under a master secret>`.
  * It is derived, so nothing is stored, and a leaked one speaks for its own instance only.
  */
-import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+
+import { createHmac, hash, randomBytes } from 'node:crypto'
+import { areEqualSecrets } from '../../platform/equal-secrets.ts'
 
 /** A new id, which also names the instance at its provider: `aws-0123456789abcdef`. */
 export const createInstanceId = (provider: string): string => `${provider}-${randomBytes(8).toString('hex')}`
@@ -15,10 +17,10 @@ export type RelayCaller = 'master' | { readonly instanceId: string }
 
 /** @returns undefined for a secret that is neither a master secret nor derived from one. */
 export function verifyRelaySecret(presented: string, masterSecrets: readonly string[]): RelayCaller | undefined {
-  if (masterSecrets.some((secret) => isEqual(presented, secret))) return 'master'
+  if (masterSecrets.some((secret) => areEqualSecrets(presented, secret))) return 'master'
   const instanceId = presented.slice(0, Math.max(0, presented.lastIndexOf('.')))
   if (!/^[\w.-]{1,64}$/.test(instanceId)) return undefined
-  return masterSecrets.some((secret) => isEqual(presented, instanceSecret(secret, instanceId)))
+  return masterSecrets.some((secret) => areEqualSecrets(presented, instanceSecret(secret, instanceId)))
     ? { instanceId }
     : undefined
 }
@@ -46,7 +48,3 @@ export function createRelaySecretVerifier(
     return caller
   }
 }
-
-/** Digests have equal lengths, as `timingSafeEqual` requires. */
-const isEqual = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other))
-const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
