@@ -49,6 +49,25 @@ const allowedTypeImports = {
   workflows: ['^activities/'],
 }
 
+/**
+ * Within `api/`: which other files of `api/` each folder may import, and each file that folders import. Only what stands above, so that
+ * no two import each other. Files that are not listed put the service together; no folder imports them.
+ */
+const allowedImportsInApi = {
+  'http/': [],
+  'views/': ['http/'],
+  'deliveries.ts': [],
+  'billing-event-recorder.ts': [],
+  'relay-session-tokens.ts': [],
+  'metrics/': [],
+  'identity/': ['http/', 'deliveries.ts'],
+  'live/': ['http/', 'views/', 'identity/'],
+  'services.ts': ['views/', 'billing-event-recorder.ts', 'metrics/', 'identity/', 'live/'],
+  'admission/': ['http/', 'identity/', 'live/', 'services.ts'],
+  'routes/': ['http/', 'views/', 'relay-session-tokens.ts', 'identity/', 'services.ts', 'admission/'],
+  'openapi/': ['http/', 'views/', 'identity/', 'admission/', 'routes/'],
+}
+
 export const folders = [...Object.keys(allowedImports).filter((folder) => !folder.includes('/')), 'bench', 'test']
 const allFolders = `^(${folders.join('|')})/`
 
@@ -94,10 +113,32 @@ const folderRules = Object.entries(allowedImports).flatMap(([folder, allowed]) =
 const queryFolder = '^db/(?!transactions/)([^/]+)/'
 const groundFloor = '^db/[^/]+$'
 
+const apiRules = Object.entries(allowedImportsInApi).map(([from, allowed], index, all) => {
+  const above = all.slice(0, index).map(([path]) => path)
+  return {
+    name: `api-${from.replace(/\/$|\.ts$/, '')}-imports`,
+    comment: `api/${from} must not import this file`,
+    severity: 'error',
+    from: { path: `^api/${from}` },
+    to: {
+      path: '^api/',
+      pathNot: [from, ...allowed.filter((path) => above.includes(path))].map((path) => `^api/${path}`),
+    },
+  }
+})
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
   forbidden: [
     ...folderRules,
+    ...apiRules,
+    {
+      name: 'api-folder-has-rule',
+      comment: 'name the folder in allowedImportsInApi',
+      severity: 'error',
+      from: { path: '^api/[^/]+/', pathNot: Object.keys(allowedImportsInApi).map((path) => `^api/${path}`) },
+      to: {},
+    },
     {
       name: 'db-queries',
       comment: 'queries of one noun import no other noun: what needs two is a transaction in db/transactions/',

@@ -3,21 +3,6 @@
  * compiler refuses a line whose declaration expects another caller or other path parameters.
  */
 
-import type { Route } from './http/route.ts'
-import {
-  countedByHandler,
-  del,
-  get,
-  maybeUser,
-  none,
-  operator,
-  post,
-  relay,
-  relayWatcher,
-  uncounted,
-  user,
-  userCheckedByHandler,
-} from './http/surface.ts'
 import * as adminBillingEvent from './routes/billing/admin-event.ts'
 import * as adminBilling from './routes/billing/admin-events.ts'
 import * as adminSubscriptions from './routes/billing/admin-subscriptions.ts'
@@ -57,6 +42,21 @@ import * as relayHistory from './routes/relay/history.ts'
 import * as liveSessions from './routes/relay/live-sessions.ts'
 import * as relayPairing from './routes/relay/pairing.ts'
 import * as relayWs from './routes/relay/ws.ts'
+import type { Route } from './routes/route.ts'
+import {
+  countedByHandler,
+  del,
+  get,
+  maybeUser,
+  none,
+  operator,
+  post,
+  relay,
+  relayWatcher,
+  uncounted,
+  user,
+  userCheckedByHandler,
+} from './routes/surface.ts'
 
 export const routes: readonly Route[] = [
   post('/auth/signup', none, 'signup', accounts.signup),

@@ -23,14 +23,13 @@ import { createBilling } from '../providers/billing/billing.ts'
 import { createOAuthProviders } from '../providers/oauth/providers.ts'
 import { createRelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
+import { createAdmit } from './admission/admission.ts'
+import { createAuthenticate } from './admission/authentication.ts'
 import { createBillingEventRecorder } from './billing-event-recorder.ts'
 import { createDeliveries } from './deliveries.ts'
-import { createAdmit } from './http/admission.ts'
 import { basePath, createApp, invalidHttpRequest } from './http/app.ts'
-import { createAuthenticate } from './http/authentication.ts'
 import { createHttpMetrics } from './http/http-metrics.ts'
 import { createRateLimits } from './http/rate-limits.ts'
-import { createUnversionedRoutes } from './http/unversioned-routes.ts'
 import { createAccessTokens } from './identity/access-tokens.ts'
 import { createRecordAuditAttempt } from './identity/audit-attempts.ts'
 import { createMailer } from './identity/mailer.ts'
@@ -42,7 +41,9 @@ import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
 import { createBillingMetrics } from './metrics/billing-metrics.ts'
 import { routes } from './routes.ts'
+import { serveRoutes } from './served-routes.ts'
 import type { Services } from './services.ts'
+import { createUnversionedRoutes } from './unversioned-routes.ts'
 import { createFindOperatorOverview } from './views/operator-overview.ts'
 import { createFindRegionStatuses } from './views/region-statuses.ts'
 
@@ -74,10 +75,9 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   let isMigrated = false
   const isReady = () => isMigrated
   const app = createApp({
-    services,
-    admit: createAdmit(services, createAuthenticate(services)),
+    ...{ config, log },
     httpMetrics: createHttpMetrics(registry),
-    routes,
+    routes: serveRoutes(routes, services, createAdmit(services, createAuthenticate(services))),
     unversionedRoutes: createUnversionedRoutes({
       services,
       registry,

@@ -4,26 +4,27 @@ import type { Router } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
 import { isInvalidText, isOutage } from '../../db/connection.ts'
+import type { Config } from '../../platform/config/config.ts'
 import { findAllowedMethods } from '../../platform/koa/allowed-methods.ts'
 import { createKoa } from '../../platform/koa/client-address.ts'
+import type { Logger } from '../../platform/log.ts'
 import type { Tracing } from '../../platform/tracing.ts'
-import type { Services } from '../services.ts'
-import type { Admit } from './admission.ts'
 import { type HttpMetrics, routeTemplate } from './http-metrics.ts'
 import { Refusal } from './refusals.ts'
+import { createOriginCheck } from './request-origin.ts'
 import { traceRequest } from './request-spans.ts'
 import { addHeaders, beginHeaders, send, setHeaders } from './responses.ts'
-import type { Route } from './route.ts'
 import { createRouteDispatch } from './route-dispatch.ts'
 import { createRouteHandler } from './route-handler.ts'
+import type { ServedRoute } from './served-route.ts'
 
 export const basePath = '/api/v1'
 
 interface Deps {
-  readonly services: Services
-  readonly admit: Admit
+  readonly config: Pick<Config, 'apiUrl' | 'siteUrl' | 'trustedProxyHops'>
+  readonly log: Logger
   readonly httpMetrics: HttpMetrics
-  readonly routes: readonly Route[]
+  readonly routes: readonly ServedRoute[]
   /** Routes outside the base path: health, metrics, documentation. */
   readonly unversionedRoutes: Router
   /** False until the database migrations have run. */
@@ -32,19 +33,17 @@ interface Deps {
 }
 
 export function createApp(deps: Deps): Koa {
-  const { services, admit, httpMetrics, routes, unversionedRoutes, isReady, tracing } = deps
-  const app = createKoa(services.config.trustedProxyHops, services.log)
+  const { config, log, httpMetrics, routes, unversionedRoutes, isReady, tracing } = deps
+  const app = createKoa(config.trustedProxyHops, log)
   if (tracing) app.use(traceRequest(tracing))
-  app.use(recordRequest(services, httpMetrics))
-  app.use(handleErrors(services))
+  app.use(recordRequest(log, httpMetrics))
+  app.use(handleErrors(log))
   app.use(refuseInvalidHttp)
   app.use(serveUnversioned(unversionedRoutes))
   app.use(refuseUntilReady(isReady))
-  // Without an operator password the operator routes do not exist: 404 for every method.
-  const hasOperators = services.config.operatorPassword !== undefined
-  const offered = routes.filter(({ caller }) => hasOperators || caller !== 'operator')
-  const { serveExactPaths, router } = createRouteDispatch(offered, basePath, (route) =>
-    createRouteHandler(route, { services, admit }),
+  const checkOrigin = createOriginCheck(config)
+  const { serveExactPaths, router } = createRouteDispatch(routes, basePath, (route) =>
+    createRouteHandler(route, checkOrigin),
   )
   app.use(serveExactPaths)
   app.use(router.routes())
@@ -54,7 +53,7 @@ export function createApp(deps: Deps): Koa {
 
 /** Assigns a request id, and records status and duration in the log and the metrics by route template. */
 const recordRequest =
-  ({ log }: Services, httpMetrics: HttpMetrics): Middleware =>
+  (log: Logger, httpMetrics: HttpMetrics): Middleware =>
   async (ctx, next) => {
     const requestId = randomUUID()
     const startedAt = performance.now()
@@ -75,7 +74,7 @@ const recordRequest =
 
 /** Turns every thrown error into the error response of the API. Unexpected errors are logged and answered without details. */
 const handleErrors =
-  ({ log }: Services): Middleware =>
+  (log: Logger): Middleware =>
   async (ctx, next) => {
     try {
       await next()

@@ -4,8 +4,8 @@
  */
 import { Router, type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'
-import type { Route } from './route.ts'
 import type { HandleRoute } from './route-handler.ts'
+import type { ServedRoute } from './served-route.ts'
 
 export interface RouteDispatch {
   /** Serves the routes whose paths have no parameters. */
@@ -16,9 +16,9 @@ export interface RouteDispatch {
 
 /** @param basePath precedes the path of each route. */
 export function createRouteDispatch(
-  routes: readonly Route[],
+  routes: readonly ServedRoute[],
   basePath: string,
-  createHandler: (route: Route) => HandleRoute,
+  createHandler: (route: ServedRoute) => HandleRoute,
 ): RouteDispatch {
   const router = new Router({ prefix: basePath, sensitive: true, strict: true })
   const handlers = new Map<string, HandleRoute>()
@@ -38,7 +38,7 @@ export function createRouteDispatch(
 }
 
 /** A route for GET serves HEAD too. Node leaves out the body. */
-const methodsOf = ({ method }: Route): readonly string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
+const methodsOf = ({ method }: ServedRoute): readonly string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method])
 
 const createExactDispatch =
   (handlers: ReadonlyMap<string, HandleRoute>): Middleware =>

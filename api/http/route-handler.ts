@@ -3,62 +3,47 @@ import type { RouterContext } from '@koa/router'
 import type { z } from 'zod'
 import { isStatementOutdated } from '../../db/connection.ts'
 import { clientAddress } from '../../platform/koa/client-address.ts'
-import type { Services } from '../services.ts'
-import type { Admit, Admitted } from './admission.ts'
 import { Refusal } from './refusals.ts'
+import type { Reply } from './replies.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
-import { createOriginCheck, type ReadHeader } from './request-origin.ts'
+import type { CheckOrigin } from './request-origin.ts'
+import type { Credentials, ReadHeader } from './requests.ts'
 import { addHeaders, send } from './responses.ts'
-import type { Credentials, Reply, Route } from './route.ts'
-
-interface Deps {
-  readonly services: Services
-  readonly admit: Admit
-}
+import type { Admitted, ServedRoute } from './served-route.ts'
 
 export type HandleRoute = (ctx: RouterContext) => Promise<void>
 
 /** Checks a request in this order: origin, credentials, rate limit, input. Then runs the handler. */
-export function createRouteHandler(route: Route, { services, admit }: Deps): HandleRoute {
-  const checkOrigin = createOriginCheck(services.config)
-  const isOperatorWrite = route.caller === 'operator' && route.method !== 'GET'
+export function createRouteHandler(route: ServedRoute, checkOrigin: CheckOrigin): HandleRoute {
+  const isForgeable = route.hasAmbientCredentials && route.method !== 'GET'
 
   const handleAdmitted = async (ctx: RouterContext, { caller, read }: Admitted, { ip, header }: Credentials) => {
     const params = route.params ? parseInput(route.params, ctx.params, 'path') : {}
     const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
-    if (isOperatorWrite && route.method === 'POST') requireJson(ctx)
+    if (isForgeable && route.method === 'POST') requireJson(ctx)
     const body = route.body ? parseInput(route.body, await readJson(ctx), 'body') : {}
     const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)
     const { req: incoming, state } = ctx
     const { headers } = incoming
     const { requestId } = state as { requestId: string }
-    const reply = await route.handle(
-      { caller, read, params, query, body, bytes, ip, userAgent, header, headers, incoming, requestId },
-      services,
-    )
-    sendReply(ctx, reply)
+    const request = { caller, read, params, query, body, bytes, ip, userAgent, header, headers, incoming, requestId }
+    sendReply(ctx, await route.handle(request))
   }
-
-  /** The input is checked before the sign-in, but a caller who is signed out must not see it refused for another reason. */
-  const handleWithOwnCheck: typeof handleAdmitted = async (ctx, admitted, credentials) => {
-    try {
-      await handleAdmitted(ctx, admitted, credentials)
-    } catch (error) {
-      if (error instanceof Refusal) await admit({ caller: 'user' }, credentials)
-      throw error
-    }
-  }
-  const handle = route.isSignInCheckedByHandler ? handleWithOwnCheck : handleAdmitted
 
   const answer: HandleRoute = async (ctx) => {
     if (route.secret) addHeaders(ctx, { 'Cache-Control': 'no-store' })
     const credentials = { ip: clientAddress(ctx), header: createHeaderReader(ctx) }
-    // Before the password: a page of another site must not use up the operator's sign-in attempts.
-    if (isOperatorWrite) checkOrigin(credentials.header)
-    const admitted = await admit(route, credentials)
+    // Before the credentials: a page of another site must not use up attempts at them.
+    if (isForgeable) checkOrigin(credentials.header)
+    const admitted = await route.admit(credentials)
     if (admitted.headers) addHeaders(ctx, admitted.headers)
-    await handle(ctx, admitted, credentials)
+    try {
+      await handleAdmitted(ctx, admitted, credentials)
+    } catch (error) {
+      if (error instanceof Refusal) await admitted.confirm?.()
+      throw error
+    }
   }
   return route.method === 'GET' ? repeatOutdated(answer) : answer
 }

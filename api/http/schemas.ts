@@ -1,14 +1,9 @@
-/** Schemas that several routes share. */
+/** Schemas of values that are not about anything in particular. */
 import { z } from 'zod'
-import { parseEmailAddress } from '../../domain/identity/email-address.ts'
 
 /** In lower case, as Postgres formats it: ids are compared as text and are part of workflow ids. */
 export const id = z.uuid().toLowerCase()
 export const timestamp = z.iso.datetime()
-/** The name that a client has chosen for a connection. */
-export const ConnectionId = z
-  .string()
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
 export const EmptyObject = z.object({})
 
 /** Text that Postgres can store: 1 to `lengthMax` characters, no NUL, no unpaired surrogate. */
@@ -18,28 +13,3 @@ export const storableText = (lengthMax: number) =>
     .min(1)
     .max(lengthMax)
     .refine((text) => !/[\0\p{Surrogate}]/u.test(text), 'must not contain a NUL or an unpaired surrogate')
-
-/** Why an operator acts. Recorded in the audit, and not shown to the owner of the account. */
-export const Reason = storableText(500).optional()
-/** The body of an act of operators that needs nothing else. */
-export const ReasonOnly = z.object({ reason: Reason })
-
-/** As a part of the detail of an audit entry. */
-export const reasonDetail = ({ reason }: { readonly reason?: string | undefined }) =>
-  reason === undefined ? {} : { reason }
-
-/** Of the account that a row concerns, for operators. */
-export const maskedEmail = z
-  .string()
-  .nullable()
-  .describe('The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address.')
-
-export const EmailAddress = z
-  .string()
-  .describe('An email address of at most 254 characters, compared without regard to case.')
-  .transform((text, context) => {
-    const parsed = parseEmailAddress(text)
-    if ('address' in parsed) return parsed.address
-    context.addIssue({ code: 'custom', message: parsed.problem })
-    return z.NEVER
-  })

@@ -6,12 +6,12 @@ import { revokeOtherAuthSessions } from '../../db/identity/auth-sessions.ts'
 import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
 import { lockUser } from '../../db/identity/users.ts'
 import { disconnectAll } from '../../db/relay/commands.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { requireAliveAuthSession } from './auth-sessions.ts'
 import { lockProvenAccount, proveOwner } from './owner-proof.ts'
 import type { PasswordClient } from './passwords.ts'
 import { sendSecurityMail } from './security-mails.ts'
+import type { Services } from './services.ts'
 
 /**
  * Ends the relays, signs out everywhere else and schedules the deletion. The job `delete_accounts` cancels the subscriptions and

@@ -9,7 +9,7 @@ import { disconnectAll } from '../../db/relay/commands.ts'
 import type { RelaySessionRow } from '../../db/relay/sessions.ts'
 import { revokeAllAccess } from '../../db/transactions/secure-account.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
+import type { Services } from './services.ts'
 
 export interface ErasureRequest {
   readonly userId: string

@@ -5,10 +5,10 @@ import { readSnapshot } from '../../db/connection.ts'
 import { exportAccount } from '../../db/identity/account-export.ts'
 import { findCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Reply } from '../http/route.ts'
-import type { Services } from '../services.ts'
+import type { Reply } from '../http/replies.ts'
 import type { User } from './access-tokens.ts'
 import { describeOwnerProof } from './owner-proof.ts'
+import type { Services } from './services.ts'
 
 /** Refuses with `recent_sign_in_required`: a stolen sign-in should not reveal more than the pages of the site. */
 export async function exportOwnAccount(services: Services, user: User, ip: string): Promise<Reply> {

@@ -17,11 +17,11 @@ import {
   type OAuthScopes,
 } from '../../providers/oauth/provider.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { requirePendingMerge } from './merges.ts'
 import type { VerifiedOAuthCallback } from './oauth-accounts.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
+import type { Services } from './services.ts'
 
 const displayNames: Readonly<Record<OAuthProviderName, string>> = {
   twitch: 'Twitch',

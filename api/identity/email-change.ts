@@ -4,12 +4,12 @@ import type { Sql } from '../../db/connection.ts'
 import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
 import { changeEmail, findCredentials, findVerifiedEmail, isEmailTakenError } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { consumeMailLink, findMailLinkOwner, sendEmailChangeLink } from './mail-links.ts'
 import { lockProvenAccount, proveOwner } from './owner-proof.ts'
 import type { PasswordClient } from './passwords.ts'
 import { sendSecurityMail } from './security-mails.ts'
+import type { Services } from './services.ts'
 
 interface EmailChangeRequest {
   readonly email: string

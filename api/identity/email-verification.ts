@@ -2,9 +2,9 @@
 import { recordAuditEntry } from '../../db/audit.ts'
 import { isOfVerifiedEmail } from '../../db/identity/mail-tokens.ts'
 import { lockUser, verifyOwnEmail } from '../../db/identity/users.ts'
-import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
 import { hashSecretToken } from './secret-tokens.ts'
+import type { Services } from './services.ts'
 
 /** Refuses with `token_invalid`. */
 export async function verifyEmail({ sql }: Pick<Services, 'sql'>, token: string, ip: string): Promise<void> {

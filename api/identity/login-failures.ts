@@ -9,7 +9,7 @@
 import { findAttemptTarget, refundAttempt } from '../../db/identity/login-failures.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
-import type { Services } from '../services.ts'
+import type { Services } from './services.ts'
 
 /** An attempt that was counted as failed before the password was compared, so that concurrent attempts are all counted. */
 export interface CountedAttempt {

@@ -10,8 +10,8 @@ import {
 } from '../../db/identity/mail-tokens.ts'
 import { lockUser } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
+import type { Services } from './services.ts'
 
 /** The pages of the site that the links open. */
 const pages: Readonly<Record<MailPurpose, string>> = {

@@ -29,13 +29,13 @@ import { findCredentialsByEmail, hasVerifiedEmail, lockUser } from '../../db/ide
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import { toAuditAttempt } from './audit-attempts.ts'
 import { type OpenedAuthSession, openAuthSession, webClient } from './auth-sessions.ts'
 import { countPasswordAttempt } from './login-failures.ts'
 import type { PasswordClient } from './passwords.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 import { sendSecurityMail } from './security-mails.ts'
+import type { Services } from './services.ts'
 
 export interface PendingMerge {
   readonly mergeRequestId: string

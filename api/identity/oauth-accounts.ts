@@ -32,12 +32,12 @@ import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts
 import type { OAuthTokens } from '../../providers/oauth/provider.ts'
 import { hasChatScopes, tokenPlace } from '../../providers/oauth/tokens.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { type OpenedAuthSession, openAuthSession, requireAliveAuthSession, webClient } from './auth-sessions.ts'
 import { type RequestedMerge, requestMerge } from './merges.ts'
 import { sealTokens } from './provider-tokens.ts'
 import { mailMethodChanges, sendSecurityMail } from './security-mails.ts'
+import type { Services } from './services.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 /** The identity and tokens that the provider returned for a callback, and the client that sent it. */

@@ -12,11 +12,17 @@ import { findOperatorSession, touchOperatorSession } from '../../db/identity/ope
 import { areEqualSecrets } from '../../platform/equal-secrets.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Credentials, OperatorCaller } from '../http/route.ts'
-import type { Services } from '../services.ts'
+import type { Credentials } from '../http/requests.ts'
 import { hashSecretToken } from './secret-tokens.ts'
+import type { Services } from './services.ts'
 
 type Deps = Pick<Services, 'config' | 'sql' | 'sealing' | 'rateLimits' | 'recordAuditAttempt'>
+
+/** Whoever has the operator password, or the token of a session that was opened with it. */
+export interface OperatorCaller {
+  /** Undefined with the password. */
+  readonly sessionId: string | undefined
+}
 
 /** The field of the keyed hash with which a session refers to the password that opened it. */
 export const passwordHashField = 'operator_password'

@@ -7,11 +7,11 @@ import type { Sql } from '../../db/connection.ts'
 import { findSignInAge } from '../../db/identity/auth-sessions.ts'
 import { findCredentials, lockUser, type OwnCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { requireAliveAuthSession, webClient } from './auth-sessions.ts'
 import { countPasswordAttempt } from './login-failures.ts'
 import type { PasswordClient } from './passwords.ts'
+import type { Services } from './services.ts'
 
 /** Accounts without a password prove their owner with a sign-in that is not older. */
 const recentSignInSeconds = 600

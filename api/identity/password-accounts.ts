@@ -5,12 +5,12 @@ import type { Sql } from '../../db/connection.ts'
 import { type Credentials, findCredentialsByEmail, insertUser } from '../../db/identity/users.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import { type OpenedAuthSession, openAuthSession, webClient } from './auth-sessions.ts'
 import { resendVerificationLink } from './email-verification.ts'
 import { countPasswordAttempt } from './login-failures.ts'
 import { sendMailLink } from './mail-links.ts'
 import type { PasswordClient } from './passwords.ts'
+import type { Services } from './services.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 export interface PasswordCredentials {

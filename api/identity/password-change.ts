@@ -4,11 +4,11 @@ import { revokeOtherAuthSessions } from '../../db/identity/auth-sessions.ts'
 import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
 import { findCredentials, setPassword } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { checkOwnPassword, lockProvenAccount } from './owner-proof.ts'
 import type { PasswordClient } from './passwords.ts'
 import { sendSecurityMail } from './security-mails.ts'
+import type { Services } from './services.ts'
 
 interface PasswordChange {
   readonly currentPassword: string

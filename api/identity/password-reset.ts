@@ -8,10 +8,10 @@ import {
   listLinkedIdentities,
   secureAccount,
 } from '../../db/transactions/secure-account.ts'
-import type { Services } from '../services.ts'
 import { consumeMailLink, findMailLinkOwner, sendMailLink } from './mail-links.ts'
 import type { PasswordClient } from './passwords.ts'
 import { sendSecurityMail } from './security-mails.ts'
+import type { Services } from './services.ts'
 import { createStreamToken } from './stream-tokens.ts'
 
 /** Longer than the work takes, which is one write more for an address with an account. */

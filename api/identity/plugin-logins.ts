@@ -20,10 +20,10 @@ import {
 } from '../../db/identity/login-attempts.ts'
 import { lockCredentials } from '../../db/identity/users.ts'
 import { Refusal } from '../http/refusals.ts'
-import type { Services } from '../services.ts'
 import type { User } from './access-tokens.ts'
 import { type OpenedAuthSession, openAuthSession, requireAliveAuthSession } from './auth-sessions.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
+import type { Services } from './services.ts'
 
 /** The polling interval in the responses to plugins. */
 export const pollSeconds = 2

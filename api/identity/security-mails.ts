@@ -6,7 +6,7 @@ import type { Sql } from '../../db/connection.ts'
 import { listSignInMethods, type SignInMethod } from '../../db/identity/oauth-accounts.ts'
 import { findVerifiedEmail } from '../../db/identity/users.ts'
 import type { DeletionMail, SecurityMail, SignInMethodMail } from '../../providers/mail/mail.ts'
-import type { Services } from '../services.ts'
+import type { Services } from './services.ts'
 
 /** The page of the site that each mail leads to. */
 const pages = {

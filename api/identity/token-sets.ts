@@ -1,7 +1,7 @@
 /** The token set: the response of every successful sign-in and refresh. */
 import { z } from 'zod'
-import type { Services } from '../services.ts'
 import type { OpenedAuthSession } from './auth-sessions.ts'
+import type { Services } from './services.ts'
 
 export const TokenSet = z.object({
   cp_access_jwt: z.string(),

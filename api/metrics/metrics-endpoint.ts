@@ -5,19 +5,27 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { readInboxFigures } from '../../db/billing/events.ts'
 import { countOverdueAccounts } from '../../db/billing/subscriptions.ts'
+import type { Database } from '../../db/connection.ts'
 import { countEndedWorkflows } from '../../db/operations/ended-workflows.ts'
 import { type JobRow, listJobs } from '../../db/operations/jobs.ts'
 import { workerMetrics } from '../../db/operations/workers.ts'
-import type { Services } from '../services.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Logger } from '../../platform/log.ts'
 import { readAccountGauges } from './billing-metrics.ts'
 import { readFleetGauges } from './fleet-metrics.ts'
 import { readOutboxGauges } from './outbox-metrics.ts'
 import { readRelayGauges } from './relay-metrics.ts'
 import { readServerGauges } from './server-metrics.ts'
 
-export async function renderMetrics(services: Services, own: Registry): Promise<string> {
-  const shared = await readSharedMetrics(services).catch((error: unknown) => {
-    services.log.warn({ err: error }, 'the metrics are incomplete: Postgres could not be read')
+interface Deps {
+  readonly sql: Database
+  readonly config: Config
+  readonly log: Logger
+}
+
+export async function renderMetrics(deps: Deps, own: Registry): Promise<string> {
+  const shared = await readSharedMetrics(deps).catch((error: unknown) => {
+    deps.log.warn({ err: error }, 'the metrics are incomplete: Postgres could not be read')
     return new Registry()
   })
   const merged = Registry.merge([own, shared])
@@ -37,7 +45,7 @@ const createGaugeFactory =
 /** A subscription workflow that is this late has probably stopped. */
 const overdueSeconds = 60
 
-async function readSharedMetrics({ sql, config }: Services): Promise<Registry> {
+async function readSharedMetrics({ sql, config }: Deps): Promise<Registry> {
   const [inbox, overdue, ended, jobs, workerRegistries, ...setters] = await Promise.all([
     readInboxFigures(sql),
     countOverdueAccounts(sql, overdueSeconds),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { basePath } from '../http/app.ts'
 import { type RefusalCode, refusals } from '../http/refusals.ts'
-import type { Route } from '../http/route.ts'
+import type { Route } from '../routes/route.ts'
 import { describeOperation, type Operation } from './operations.ts'
 import { describeErrorReplies, errorExamples, headers } from './replies.ts'
 import { createSchemaConverter } from './schemas.ts'

@@ -1,6 +1,6 @@
 /** One operation of the OpenAPI document, from its route. */
 import { type RateLimitName, rateLimitDefaults } from '../../platform/config/values.ts'
-import type { Route } from '../http/route.ts'
+import type { Route } from '../routes/route.ts'
 import { describeErrors, describeJson, describeSuccesses, listErrorCodes } from './replies.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 import { securityByCaller } from './security.ts'

@@ -1,7 +1,7 @@
 /** The replies of an operation: successes from its schemas, errors from the table of refusals. */
 import type { Example, Examples } from '../http/operation-text.ts'
 import { type RefusalCode, refusals } from '../http/refusals.ts'
-import type { Route } from '../http/route.ts'
+import type { Route } from '../routes/route.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
 const referToHeaders = (...names: (keyof typeof headers)[]) =>

@@ -1,5 +1,5 @@
 /** How callers authenticate, for the OpenAPI document. */
-import type { CallerKind } from '../http/route.ts'
+import type { CallerKind } from '../admission/callers.ts'
 
 /** The alternatives for each kind of caller. An empty object stands for no credentials. */
 export const securityByCaller: Readonly<Record<CallerKind, readonly object[]>> = {

@@ -2,10 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { planStatuses, planTiers } from '../../domain/billing/plans.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Logger } from '../../platform/log.ts'
 import { workflowUrl } from '../../platform/temporal.ts'
 import { type SubscriptionSnapshot, subscriptionWorkflowId } from '../../workflows/messages.ts'
+import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { timestamp } from '../http/schemas.ts'
-import type { Services } from '../services.ts'
 
 /** The longest wait for the workflow's snapshot, in milliseconds: without a worker the rest of the answer is still useful. */
 const snapshotMillisMax = 2000
@@ -32,10 +34,16 @@ export const SubscriptionWorkflowView = z.object({
   temporal_ui_url: z.string(),
 })
 
+interface Deps {
+  readonly subscriptions: Pick<SubscriptionWorkflows, 'snapshot'>
+  readonly config: Pick<Config, 'temporal'>
+  readonly log: Logger
+}
+
 /** Never rejects, and answers within {@link snapshotMillisMax}. */
 export async function showSubscriptionWorkflow(
   userId: string,
-  { subscriptions, config, log }: Services,
+  { subscriptions, config, log }: Deps,
 ): Promise<z.infer<typeof SubscriptionWorkflowView>> {
   const queried = subscriptions.snapshot(userId).then(
     (snapshot) => snapshot ?? ('not_running' as const),

@@ -35,7 +35,7 @@ export const slowFiles: readonly string[] = [
   'test/workflows/subscription-relays.test.ts',
   'test/web/pages/sandbox.test.ts',
   'test/api/routes/billing/sandbox.test.ts',
-  'test/api/http/unversioned-routes.test.ts',
+  'test/api/unversioned-routes.test.ts',
   'test/providers/oauth/provider-failures.test.ts',
   'test/api/live/assignments.test.ts',
   'test/web/pages/oauth.test.ts',

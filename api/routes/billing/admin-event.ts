@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { type BillingEventDetailRow, findEventDetail } from '../../../db/billing/event-detail.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
 import { EventView, presentEvent } from './admin-events.ts'
 
 const EventDetail = EventView.extend({

@@ -9,9 +9,11 @@ import type { ReceivedBillingEvent } from '../../../domain/billing/received-even
 import { type BillingProvider, BillingProviderError } from '../../../providers/billing/provider.ts'
 import { rebuildReceivedEvent } from '../../../providers/billing/received-event.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
-import { id, maskedEmail, ReasonOnly, reasonDetail, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { id, timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
+import { maskedEmail, ReasonOnly, reasonDetail } from '../schemas.ts'
 
 const Status = z.enum(billingEventStatuses)
 

@@ -7,10 +7,12 @@ import { findPlan } from '../../../db/billing/subscriptions.ts'
 import { billingSources } from '../../../domain/billing/event.ts'
 import { subscriptionKinds, subscriptionStatuses } from '../../../domain/billing/plans.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
-import { id, maskedEmail, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { id, timestamp } from '../../http/schemas.ts'
 import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../../views/subscription-workflow.ts'
 import { EntitlementView, presentEntitlement } from '../identity/session-summary.ts'
+import { route } from '../route.ts'
+import { maskedEmail } from '../schemas.ts'
 
 export const OperatorSubscription = z.object({
   provider: z.enum(billingSources),

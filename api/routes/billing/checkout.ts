@@ -8,8 +8,9 @@ import { addonsMax, planStatuses, planTiers } from '../../../domain/billing/plan
 import type { CheckoutRequest } from '../../../providers/billing/provider.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
 import { findManageUrl, isBrowserUrl } from './portal.ts'
 import { presentSubscriptions, SubscriptionView } from './subscriptions.ts'
 

@@ -5,8 +5,9 @@ import { findPlan } from '../../../db/billing/subscriptions.ts'
 import { findProfile } from '../../../db/identity/profiles.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
 
 export const open = route.user({
   id: 'createPortalLink',

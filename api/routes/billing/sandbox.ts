@@ -16,9 +16,10 @@ import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { SandboxRefusedError } from '../../../providers/billing/sandbox.ts'
 import { formatVersion, listAllowedOutcomes, sandboxOutcomes } from '../../../providers/billing/sandbox-outcomes.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
 
 export const SubscriptionView = z.object({
   subscription_id: z.string(),

@@ -8,9 +8,10 @@ import { isBilledAddon, isBilledPlan } from '../../../domain/billing/billed-subs
 import { type PlanTier, subscriptionKinds, subscriptionStatuses } from '../../../domain/billing/plans.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { storableText, timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
 
 export const SubscriptionView = z.object({
   subscription_id: z.string(),

@@ -8,8 +8,9 @@ import { type ConnectionSeconds, sumByConnection } from '../../../domain/billing
 import { forecastExhaustion, forecastUsage } from '../../../domain/billing/usage-forecast.ts'
 import type { Config } from '../../../platform/config/config.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
 
 /** Seconds are integers: clients parse them as 32-bit numbers. */
 export const UsageView = z.object({

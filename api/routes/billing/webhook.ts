@@ -7,8 +7,9 @@ import { buildReceivedEvent } from '../../../providers/billing/received-event.ts
 import { resolveEvent } from '../../../providers/billing/resolution.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
 
 const webhookExamples: OperationExamples = {
   requests: {

@@ -1,8 +1,10 @@
 /** Instances at the providers as operators see them, including those that no live session owns. */
 import { z } from 'zod'
 import { type InstanceRow, listInstances as listInstanceRows } from '../../../db/fleet/instance-list.ts'
-import { ok, route } from '../../http/route.ts'
-import { id, maskedEmail, storableText, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { id, storableText, timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
+import { maskedEmail } from '../schemas.ts'
 
 export const InstanceView = z.object({
   instance_id: z.string(),

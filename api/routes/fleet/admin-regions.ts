@@ -4,9 +4,11 @@ import { listRegionRows, type RegionRow } from '../../../db/fleet/regions.ts'
 import { type OperatorAct, type RegionAction, recordRegionChange } from '../../../db/transactions/change-region.ts'
 import type { RegionConfig } from '../../../platform/config/regions.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
-import { ReasonOnly, storableText, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { storableText, timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
+import { ReasonOnly } from '../schemas.ts'
 import { Image } from './regions.ts'
 
 export const RegionView = z.object({

@@ -2,8 +2,9 @@
 import { z } from 'zod'
 import { type CapacityStatus, capacityStatuses, defaultRegionOf } from '../../../domain/fleet/regions.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
 
 const Status = z.enum(capacityStatuses)
 

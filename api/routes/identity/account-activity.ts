@@ -2,7 +2,8 @@
 import { z } from 'zod'
 import { type ActivityRow, listActivity, type RelayActivity } from '../../../db/identity/account-activity.ts'
 import { activityGroups } from '../../../domain/identity/activity-groups.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
+import { route } from '../route.ts'
 import { EntryView, presentToOwner } from './audit.ts'
 
 const pageSize = 50

@@ -1,12 +1,14 @@
 /** Changes that the owner makes to an account: its password, its address, its deletion. */
 import { z } from 'zod'
-import { accepted, noContent, ok, route } from '../../http/route.ts'
-import { EmailAddress, EmptyObject, timestamp } from '../../http/schemas.ts'
+import { accepted, noContent, ok } from '../../http/replies.ts'
+import { EmptyObject, timestamp } from '../../http/schemas.ts'
 import { restoreAccount, scheduleAccountDeletion } from '../../identity/account-deletion.ts'
 import { confirmEmailChange, requestEmailChange } from '../../identity/email-change.ts'
 import { describeOwnerProof } from '../../identity/owner-proof.ts'
 import { changePassword as change } from '../../identity/password-change.ts'
 import { NewPassword } from '../../identity/passwords.ts'
+import { route } from '../route.ts'
+import { EmailAddress } from '../schemas.ts'
 
 /** Sent by the owner of an account that has one; other accounts need a recent sign-in. */
 const OwnPassword = z

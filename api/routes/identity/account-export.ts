@@ -1,9 +1,9 @@
 /** The data that is stored about a person, for the person or for an operator who answers a request. */
 import { z } from 'zod'
 import type { OperationExamples } from '../../http/operation-text.ts'
-import { route } from '../../http/route.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { exportAccountForOperator, exportOwnAccount } from '../../identity/account-export.ts'
+import { route } from '../route.ts'
 
 const AccountExport = z.object({
   user_id: id,

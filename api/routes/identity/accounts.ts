@@ -1,10 +1,12 @@
 /** Sign-up and sign-in with an email address and a password. */
 import { z } from 'zod'
-import { accepted, created, ok, route } from '../../http/route.ts'
-import { EmailAddress, EmptyObject } from '../../http/schemas.ts'
+import { accepted, created, ok } from '../../http/replies.ts'
+import { EmptyObject } from '../../http/schemas.ts'
 import { signInWithPassword, signUp } from '../../identity/password-accounts.ts'
 import { NewPassword } from '../../identity/passwords.ts'
 import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
+import { route } from '../route.ts'
+import { EmailAddress } from '../schemas.ts'
 
 const exampleCredentials = {
   owner: {

@@ -1,8 +1,9 @@
 /** Erasure of an account by an operator. */
 import { z } from 'zod'
-import { route } from '../../http/route.ts'
-import { EmailAddress, id, storableText } from '../../http/schemas.ts'
+import { id, storableText } from '../../http/schemas.ts'
 import { requestAccountErasure } from '../../identity/account-erasure.ts'
+import { route } from '../route.ts'
+import { EmailAddress } from '../schemas.ts'
 
 const State = <Name extends string>(name: Name) => z.object({ state: z.literal(name) })
 

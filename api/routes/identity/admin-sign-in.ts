@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { recordAuditEntry } from '../../../db/audit.ts'
 import { deleteOperatorSession, insertOperatorSession } from '../../../db/identity/operator-sessions.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { created, noContent, route } from '../../http/route.ts'
+import { created, noContent } from '../../http/replies.ts'
 import { EmptyObject, timestamp } from '../../http/schemas.ts'
 import { passwordHashField } from '../../identity/operator-credentials.ts'
 import { createSecretToken, hashSecretToken } from '../../identity/secret-tokens.ts'
+import { route } from '../route.ts'
 
 export const signIn = route.operator({
   id: 'openOperatorSession',

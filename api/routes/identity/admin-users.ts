@@ -15,12 +15,15 @@ import { addonsMax, planStatuses, planTiers } from '../../../domain/billing/plan
 import { parseEmailAddress } from '../../../domain/identity/email-address.ts'
 import { maskAccountEmail } from '../../../domain/identity/masked-email.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, type Request, route } from '../../http/route.ts'
-import { id, Reason, reasonDetail, storableText } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import type { Request } from '../../http/requests.ts'
+import { id, storableText } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../../views/subscription-workflow.ts'
 import { presentUsage, UsageView } from '../billing/usage.ts'
 import { OperatorSession, presentForOperator } from '../relay/admin-sessions.ts'
+import { route } from '../route.ts'
+import { Reason, reasonDetail } from '../schemas.ts'
 import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
 
 const ById = z.object({ id })
@@ -251,7 +254,7 @@ async function changeAccount<Result>(
     params,
     body,
     ip,
-  }: Pick<Request<'operator', { id: string }, unknown, { reason?: string | undefined }>, 'params' | 'body' | 'ip'>,
+  }: Pick<Request<unknown, { id: string }, unknown, { reason?: string | undefined }>, 'params' | 'body' | 'ip'>,
   { sql, deliveries }: Services,
   { action, detail = {}, endsRelays = false, write }: AccountChange<Result>,
 ): Promise<Result> {

@@ -2,8 +2,10 @@
 import { z } from 'zod'
 import { type AuditRow, type ListedAuditRow, listAuditEntries } from '../../../db/audit.ts'
 import { activityGroups } from '../../../domain/identity/activity-groups.ts'
-import { ok, route } from '../../http/route.ts'
-import { id, maskedEmail, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { id, timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
+import { maskedEmail } from '../schemas.ts'
 
 const pageSize = 50
 

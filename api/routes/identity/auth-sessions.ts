@@ -2,12 +2,13 @@
 import { z } from 'zod'
 import { type AuthSession, listAuthSessions } from '../../../db/identity/auth-sessions.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { noContent, ok, route } from '../../http/route.ts'
+import { noContent, ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import type { User } from '../../identity/access-tokens.ts'
 import { endAuthSession, endOtherAuthSessions, refreshAuthSession } from '../../identity/auth-sessions.ts'
 import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
 import { parseUserAgent } from '../../identity/user-agent.ts'
+import { route } from '../route.ts'
 
 export const refresh = route.none({
   id: 'refreshTokens',

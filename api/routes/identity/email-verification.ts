@@ -1,8 +1,9 @@
 /** Verification of an account's email address. */
 import { z } from 'zod'
-import { accepted, noContent, ok, route } from '../../http/route.ts'
+import { accepted, noContent, ok } from '../../http/replies.ts'
 import { EmptyObject } from '../../http/schemas.ts'
 import { previewVerification, resendVerificationLink, verifyEmail } from '../../identity/email-verification.ts'
+import { route } from '../route.ts'
 
 export const preview = route.none({
   id: 'previewVerification',

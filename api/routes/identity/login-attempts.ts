@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type LoginAttempt, loginAttemptSeconds } from '../../../db/identity/login-attempts.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { created, noContent, ok, route } from '../../http/route.ts'
+import { created, noContent, ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import {
   approvePluginLogin,
@@ -14,6 +14,7 @@ import {
   startPluginLogin,
 } from '../../identity/plugin-logins.ts'
 import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
+import { route } from '../route.ts'
 
 const clientNameLengthMax = 64
 

@@ -1,9 +1,10 @@
 /** Confirmation of a merge: links a provider account to the account that has its email address. */
 import { z } from 'zod'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { id } from '../../http/schemas.ts'
 import { confirmMerge } from '../../identity/merges.ts'
 import { createTokenSet, TokenSet } from '../../identity/token-sets.ts'
+import { route } from '../route.ts'
 
 export const confirm = route.none({
   id: 'confirmMerge',

@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { authorizationRequestSeconds } from '../../../db/identity/authorization-requests.ts'
 import { oauthProviderNames } from '../../../providers/oauth/provider.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
-import { created, noContent, ok, route } from '../../http/route.ts'
+import { created, noContent, ok } from '../../http/replies.ts'
 import { id } from '../../http/schemas.ts'
 import { completeAuthorization, startAuthorization } from '../../identity/authorization-requests.ts'
 import { type PendingMerge, proveMerge, type RequestedMerge } from '../../identity/merges.ts'
 import { linkIdentity, signInWithIdentity, unlinkIdentity } from '../../identity/oauth-accounts.ts'
 import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
+import { route } from '../route.ts'
 
 const ByProvider = z.object({ provider: z.enum(oauthProviderNames) })
 

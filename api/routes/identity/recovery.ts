@@ -1,10 +1,12 @@
 /** Password reset. */
 import { z } from 'zod'
 import { oauthProviderNames } from '../../../providers/oauth/provider.ts'
-import { accepted, noContent, ok, route } from '../../http/route.ts'
-import { EmailAddress, EmptyObject } from '../../http/schemas.ts'
+import { accepted, noContent, ok } from '../../http/replies.ts'
+import { EmptyObject } from '../../http/schemas.ts'
 import { previewPasswordReset, requestPasswordReset, resetPassword } from '../../identity/password-reset.ts'
 import { NewPassword } from '../../identity/passwords.ts'
+import { route } from '../route.ts'
+import { EmailAddress } from '../schemas.ts'
 
 export const forgot = route.none({
   id: 'requestPasswordReset',

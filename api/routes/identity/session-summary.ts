@@ -6,11 +6,12 @@ import { openStreamToken } from '../../../db/sealed-tokens.ts'
 import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../../domain/billing/plans.ts'
 import { oauthProviderNames } from '../../../providers/oauth/provider.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
 import { activeSession } from '../../views/relay-session-examples.ts'
 import { presentUsage, UsageView } from '../billing/usage.ts'
+import { route } from '../route.ts'
 
 export const EntitlementView = z.object({
   relay_access_status: z.enum(accessStatuses),

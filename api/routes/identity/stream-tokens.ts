@@ -1,6 +1,6 @@
 /** Replacement of stream tokens. The contract reserves the route, which replies 501 `not_available`. */
 import { Refusal } from '../../http/refusals.ts'
-import { route } from '../../http/route.ts'
+import { route } from '../route.ts'
 
 export const regenerate = route.user({
   id: 'regenerateStreamToken',

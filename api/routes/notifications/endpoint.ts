@@ -13,9 +13,10 @@ import { endpointTypes, type Notification, notificationPath } from '../../../dom
 import type { EndpointMessage } from '../../../providers/webhooks/endpoint-delivery.ts'
 import { findAddressProblem, parseEndpointUrl } from '../../../providers/webhooks/endpoint-rules.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { accepted, created, noContent, ok, route } from '../../http/route.ts'
+import { accepted, created, noContent, ok } from '../../http/replies.ts'
 import { EmptyObject, storableText } from '../../http/schemas.ts'
 import { EndpointView, presentEndpoint } from '../../views/notification.ts'
+import { route } from '../route.ts'
 
 const SigningSecret = z
   .string()

@@ -8,8 +8,9 @@ import { renderText } from '../../../providers/mail/render.ts'
 import { composeMail } from '../../../providers/mail/texts.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
 
 const mailsMax = 100
 

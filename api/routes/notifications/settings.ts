@@ -14,7 +14,7 @@ import { openUnsubscribeToken } from '../../../db/notifications/unsubscribe-toke
 import { notificationChannels, notificationKinds } from '../../../domain/notifications/kinds.ts'
 import type { Sealing } from '../../../platform/sealing.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { noContent, ok, route } from '../../http/route.ts'
+import { noContent, ok } from '../../http/replies.ts'
 import {
   Channel,
   DeliveryView,
@@ -24,6 +24,7 @@ import {
   presentEndpoint,
   presentKinds,
 } from '../../views/notification.ts'
+import { route } from '../route.ts'
 
 const deliveriesMax = 20
 

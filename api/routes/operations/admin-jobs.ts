@@ -1,8 +1,9 @@
 /** Background jobs for operators: the last run of each, its result, and the worker that holds the lease. */
 import { z } from 'zod'
 import { type JobRow, listJobs as listJobRows } from '../../../db/operations/jobs.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { id, storableText, timestamp } from '../../http/schemas.ts'
+import { route } from '../route.ts'
 
 export const JobView = z.object({
   name: z.string(),

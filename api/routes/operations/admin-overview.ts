@@ -2,9 +2,10 @@
 import { z } from 'zod'
 import type { BillingEventStatus } from '../../../domain/billing/event.ts'
 import { capacityStatuses } from '../../../domain/fleet/regions.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
 import type { OperatorOverview } from '../../views/operator-overview.ts'
+import { route } from '../route.ts'
 
 const Overview = z.object({
   as_of: timestamp,

@@ -24,13 +24,15 @@ import { type RelayState, relayStates } from '../../../domain/relay/session.ts'
 import { isTemporalOutage, workflowUrl } from '../../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../../workflows/messages.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
-import { id, maskedEmail, Reason, reasonDetail, storableText, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { id, storableText, timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { IngestSummaryView, presentIngestSummary } from '../../views/ingest-summary.ts'
 import { presentRecentBitrate, RecentBitrate } from '../../views/recent-bitrate.ts'
 import { presentSession, type SessionLimits, SessionView } from '../../views/relay-session.ts'
 import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
+import { route } from '../route.ts'
+import { maskedEmail, Reason, reasonDetail } from '../schemas.ts'
 
 const ById = z.object({ id })
 const State = z.enum(relayStates)

@@ -17,9 +17,10 @@ import { isInGraceFor, relayStates } from '../../../domain/relay/session.ts'
 import type { Sealing } from '../../../platform/sealing.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, type Reply, route } from '../../http/route.ts'
+import { ok, type Reply } from '../../http/replies.ts'
 import { id, storableText } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
+import { route } from '../route.ts'
 
 /**
  * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs. Unknown

@@ -9,12 +9,14 @@ import {
 import { listTransitions } from '../../../db/relay/sessions.ts'
 import { initiators, relayReasons, relayStates } from '../../../domain/relay/session.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
-import { ConnectionId, id, timestamp } from '../../http/schemas.ts'
+import { ok } from '../../http/replies.ts'
+import { id, timestamp } from '../../http/schemas.ts'
 import { presentRecentBitrate, RecentBitrate } from '../../views/recent-bitrate.ts'
 import { Detail, LiveFields, presentLiveFields } from '../../views/relay-session.ts'
 import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
 import { presentStreamTotals, StreamTotals } from '../../views/stream-totals.ts'
+import { route } from '../route.ts'
+import { ConnectionId } from '../schemas.ts'
 
 const pageSizeMax = 50
 

@@ -20,8 +20,8 @@ import { isRandomUuid } from '../../../domain/uuid.ts'
 import { autoRegion } from '../../../platform/config/regions.ts'
 import { rateLimitKey } from '../../http/rate-limits.ts'
 import { invalidToken, Refusal } from '../../http/refusals.ts'
-import { created, ok, type Reply, route } from '../../http/route.ts'
-import { ConnectionId, id } from '../../http/schemas.ts'
+import { created, ok, type Reply } from '../../http/replies.ts'
+import { id } from '../../http/schemas.ts'
 import { createRelaySessionTokens } from '../../relay-session-tokens.ts'
 import type { Services } from '../../services.ts'
 import { type Audience, audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
@@ -31,6 +31,8 @@ import {
   stoppedSession,
   stoppingSession,
 } from '../../views/relay-session-examples.ts'
+import { route } from '../route.ts'
+import { ConnectionId } from '../schemas.ts'
 
 /** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
 const workflowMillisMax = 2000

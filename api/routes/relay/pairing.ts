@@ -3,8 +3,9 @@ import { z } from 'zod'
 import { findSessionByToken } from '../../../db/relay/sessions.ts'
 import { openStreamToken, sessionTokenHashes } from '../../../db/sealed-tokens.ts'
 import { Refusal } from '../../http/refusals.ts'
-import { ok, route } from '../../http/route.ts'
+import { ok } from '../../http/replies.ts'
 import { connectionKit } from '../../views/relay-session.ts'
+import { route } from '../route.ts'
 
 export const pair = route.none({
   id: 'getPairedAddresses',

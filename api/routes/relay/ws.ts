@@ -1,5 +1,5 @@
 /** Live events of relay sessions over WebSocket. */
-import { route } from '../../http/route.ts'
+import { route } from '../route.ts'
 
 export const watch = route.relayWatcher({
   id: 'watchRelays',

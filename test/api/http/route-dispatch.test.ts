@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net'
 import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
 import { routeTemplate } from '../../../api/http/http-metrics.ts'
-import { noContent, type Route } from '../../../api/http/route.ts'
+import { noContent } from '../../../api/http/replies.ts'
 import { createRouteDispatch } from '../../../api/http/route-dispatch.ts'
+import type { ServedRoute } from '../../../api/http/served-route.ts'
 import { atEnd } from '../../support/at-end.ts'
 
-const declare = (method: Route['method'], path: string): Route => ({
-  ...{ method, path, caller: 'none', id: path, summary: path, description: path, answers: { 204: null }, refuses: [] },
-  handle: noContent,
+const declare = (method: ServedRoute['method'], path: string): ServedRoute => ({
+  ...{ method, path, hasAmbientCredentials: false, handle: noContent },
+  admit: () => Promise.reject(new Error('not called')),
 })
 
 const { serveExactPaths, router } = createRouteDispatch(

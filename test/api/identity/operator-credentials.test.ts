@@ -1,6 +1,6 @@
 /** Guessing the operator password, one after the other, at once, at several processes, and from many addresses. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createAuthenticate } from '../../../api/http/authentication.ts'
+import { createAuthenticate } from '../../../api/admission/authentication.ts'
 import type { Refusal } from '../../../api/http/refusals.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'

@@ -4,7 +4,6 @@ import { Socket } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Refusal } from '../../../../api/http/refusals.ts'
-import type { Route } from '../../../../api/http/route.ts'
 import type { User } from '../../../../api/identity/access-tokens.ts'
 import { sendMailLink } from '../../../../api/identity/mail-links.ts'
 import { login, signup } from '../../../../api/routes/identity/accounts.ts'
@@ -12,6 +11,7 @@ import { verify } from '../../../../api/routes/identity/email-verification.ts'
 import { confirm } from '../../../../api/routes/identity/merges.ts'
 import { callback, start, unlink } from '../../../../api/routes/identity/oauth.ts'
 import { reset } from '../../../../api/routes/identity/recovery.ts'
+import type { Route } from '../../../../api/routes/route.ts'
 import type { Services } from '../../../../api/services.ts'
 import { lockUserByEmail } from '../../../../db/identity/users.ts'
 import { OAuthDeniedError, type OAuthIdentity, type OAuthProvider } from '../../../../providers/oauth/provider.ts'
@@ -76,6 +76,7 @@ async function ask(
       caller: caller && { ...caller, tokenExpiresAtSeconds: 0 },
       params: params as never,
       query: {},
+      read: undefined,
       body: body as never,
       ip: '192.0.2.1',
       userAgent: '',

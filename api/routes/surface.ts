@@ -1,10 +1,11 @@
 /** The words of `api/routes.ts`. */
 import type { RateLimitName } from '../../platform/config/values.ts'
-import type { CallerKind, Declaration, Route } from './route.ts'
+import type { AdmissionTerms } from '../admission/admission.ts'
+import type { CallerKind } from '../admission/callers.ts'
+import type { Declaration, Route } from './route.ts'
 
-interface Caller<Kind extends CallerKind> {
+interface Caller<Kind extends CallerKind> extends Pick<AdmissionTerms, 'isSignInCheckedByHandler'> {
   readonly caller: Kind
-  readonly isSignInCheckedByHandler?: true
 }
 
 export const none: Caller<'none'> = { caller: 'none' }
@@ -13,13 +14,10 @@ export const maybeUser: Caller<'maybe_user'> = { caller: 'maybe_user' }
 export const operator: Caller<'operator'> = { caller: 'operator' }
 export const relay: Caller<'relay'> = { caller: 'relay' }
 export const relayWatcher: Caller<'relay_watcher'> = { caller: 'relay_watcher' }
-/**
- * A user whose access token is valid. The handler's transaction checks that the user is still signed in, so that no statement before
- * it needs to. Other refusals are checked too: who is signed out gets `unauthorized` instead.
- */
+/** A user whose access token is valid, and whom the handler's transaction refuses when signed out. */
 export const userCheckedByHandler: Caller<'user'> = { caller: 'user', isSignInCheckedByHandler: true }
 
-type Limit = Pick<Route, 'limit' | 'isCountedByHandler'>
+type Limit = Pick<AdmissionTerms, 'limit' | 'isCountedByHandler'>
 
 export const uncounted: Limit = {}
 /** The handler counts the request itself, because not every request counts. */

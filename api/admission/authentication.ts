@@ -4,13 +4,14 @@ import { findSessionByToken } from '../../db/relay/sessions.ts'
 import { sessionTokenHashes } from '../../db/sealed-tokens.ts'
 import { batch } from '../../platform/batch.ts'
 import { createRelaySecretVerifier } from '../../providers/relay/instance-secrets.ts'
+import { invalidToken, Refusal } from '../http/refusals.ts'
+import { createOriginCheck } from '../http/request-origin.ts'
+import type { Credentials } from '../http/requests.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'
 import { verifyOperator } from '../identity/operator-credentials.ts'
 import { readSocketToken } from '../live/handshake.ts'
 import type { Services } from '../services.ts'
-import { invalidToken, Refusal } from './refusals.ts'
-import { createOriginCheck } from './request-origin.ts'
-import type { CallerKind, Callers, Credentials } from './route.ts'
+import type { CallerKind, Callers } from './callers.ts'
 
 /** Refuses with `unauthorized`, `invalid_operator`, `invalid_relay_auth`, `not_found` or `rate_limited`. */
 export type Authenticate = <Kind extends CallerKind>(kind: Kind, credentials: Credentials) => Promise<Callers[Kind]>

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { noContent, route } from '../../../api/http/route.ts'
-import { countedByHandler, get, operator, uncounted, user, userCheckedByHandler } from '../../../api/http/surface.ts'
+import { noContent } from '../../../api/http/replies.ts'
+import { route } from '../../../api/routes/route.ts'
+import { countedByHandler, get, operator, uncounted, user, userCheckedByHandler } from '../../../api/routes/surface.ts'
 
 const text = { id: 'getThing', summary: 'Show a thing', description: 'A thing of the user.' }
 const parts = { ...text, answers: { 204: null }, refuses: [], handle: noContent }

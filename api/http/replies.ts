@@ -1,0 +1,14 @@
+/** Replies of handlers. */
+
+export interface Reply {
+  readonly status: number
+  readonly body?: object
+  readonly headers?: Readonly<Record<string, string>>
+  /** Time in which the handler waited for an event on purpose. It does not count as duration of the request. */
+  readonly waitedSeconds?: number
+}
+
+export const ok = (body: object): Reply => ({ status: 200, body })
+export const created = (body: object): Reply => ({ status: 201, body })
+export const accepted = (): Reply => ({ status: 202, body: {} })
+export const noContent = (): Reply => ({ status: 204 })
