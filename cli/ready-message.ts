@@ -89,7 +89,7 @@ export function formatReadyMessage(stack: ReadyStack): string {
   if (!keepsSecureCookies(stack.site)) lines.push('', `  ! ${noSecureCookies(stack.site)}`)
   if (stack.videoObstacle !== undefined) lines.push('', `  ! ${stack.videoObstacle}`)
   lines.push('', '  Connect encoders and players:  docs/relays.md')
-  lines.push('', `  Give an account a paid plan:  ${npmCommand(stack, 'grant -- EMAIL')}`)
+  lines.push('', `  Give an account a paid plan:  ${npmCommand(stack, 'svc -- users grant EMAIL')}`)
   lines.push('', `  Show and change everything, or check it:  ${npmCommand(stack, 'svc -- --help')}`)
   return ['', ...lines, '', '  Press Ctrl-C to stop everything.', ''].join('\n')
 }

@@ -10,7 +10,6 @@ const programs = [
   'relay-node/main.ts',
   'cli/start.ts',
   'cli/demo.ts',
-  'cli/grant.ts',
   'cli/svc/main.ts',
 ]
 

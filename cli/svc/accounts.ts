@@ -11,7 +11,7 @@ export async function findUser(api: ApiClient, account: string): Promise<User> {
     return expectSuccess(await api.GET('/api/v1/admin/users/{id}', { params }), `The request for ${account}`).user
   }
   const user = await findUserByEmail(api, account)
-  if (!user) throw notFoundError(`There is no account with the address ${account}.`)
+  if (!user) throw notFoundError(`There is no account with the address ${account}. Check it, or sign up with it first.`)
   return user
 }
 

@@ -105,7 +105,7 @@ const variableTables = (): string =>
     { title: 'Only docker-compose.yml reads these', entries: entriesOf(composeVariables) },
     {
       title:
-        'Only `npm start`, the commands that use it (`demo`, `grant`, `reconcile`, `fleet`, `svc`) and the tests read these',
+        'Only `npm start`, the commands that use it (`demo`, `svc`) and the tests read these',
       entries: entriesOf(localVariables),
     },
   ]

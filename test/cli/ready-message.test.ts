@@ -35,13 +35,13 @@ test('the commands of a stack in another data folder name that folder', () => {
   const commandsOf = (message: string) =>
     message.split('\n').flatMap((line) => /(\S+ )?npm run .*/.exec(line)?.[0] ?? [])
   expect(commandsOf(formatReadyMessage(stack))).toEqual(
-    [' npm run demo', ' npm run grant -- EMAIL', ' npm run svc -- --help'].map((text) =>
+    [' npm run demo', ' npm run svc -- users grant EMAIL', ' npm run svc -- --help'].map((text) =>
       expect.stringContaining(text.trim()),
     ),
   )
   expect(commandsOf(formatReadyMessage({ ...stack, dataDir: '/srv/relays' }))).toEqual([
     "SVC_DATA_DIR='/srv/relays' npm run demo",
-    "SVC_DATA_DIR='/srv/relays' npm run grant -- EMAIL",
+    "SVC_DATA_DIR='/srv/relays' npm run svc -- users grant EMAIL",
     "SVC_DATA_DIR='/srv/relays' npm run svc -- --help",
   ])
 })
