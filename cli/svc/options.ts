@@ -84,6 +84,9 @@ export const addReasonOption = (command: Command): Command =>
 export const addConfirmationOption = (command: Command): Command =>
   command.option('-y, --yes', 'do not ask for confirmation on a terminal')
 
+export const addRequiredReasonOption = (command: Command): Command =>
+  command.requiredOption('--reason <text>', 'why, for the audit trail')
+
 /** For commands that end or take away something. */
 export const addDestructiveOptions = (command: Command): Command =>
-  addConfirmationOption(command.requiredOption('--reason <text>', 'why, for the audit trail'))
+  addConfirmationOption(addRequiredReasonOption(command))

@@ -5,8 +5,13 @@ import type { Reply } from '../../client/reply.ts'
 import { confirm } from './confirmation.ts'
 import { connect } from './connection.ts'
 import { addExamples } from './examples.ts'
-import { addDestructiveOptions, addReasonOption, type ChangeOptions, type GlobalOptions } from './options.ts'
-import { type Column, formatTime, printJson, printTable } from './output.ts'
+import {
+  addDestructiveOptions,
+  addRequiredReasonOption,
+  type ConfirmableOptions,
+  type GlobalOptions,
+} from './options.ts'
+import { type Column, formatTime, printJson, printRemark, printTable } from './output.ts'
 
 type Region = Reply<'get', '/admin/regions'>['regions'][number]
 
@@ -22,7 +27,9 @@ export function addRegionsCommands(program: Command): void {
   ])
     .description('refuse new sessions in a region; its live sessions run on')
     .action((id: string, _, command: Command) => changeRegion(id, 'drain', command.optsWithGlobals()))
-  addExamples(addReasonOption(regions.command('resume').argument(...region)), ['eu-central'])
+  addExamples(addRequiredReasonOption(regions.command('resume').argument(...region)), [
+    'eu-central --reason "the maintenance is over"',
+  ])
     .description('allow new sessions again')
     .action((id: string, _, command: Command) => changeRegion(id, 'resume', command.optsWithGlobals()))
 }
@@ -46,12 +53,18 @@ async function listRegions(options: GlobalOptions): Promise<void> {
   printTable(columns, reply.regions)
 }
 
-async function changeRegion(id: string, change: 'drain' | 'resume', options: ChangeOptions): Promise<void> {
+interface RegionChangeOptions extends ConfirmableOptions {
+  readonly reason: string
+}
+
+async function changeRegion(id: string, change: 'drain' | 'resume', options: RegionChangeOptions): Promise<void> {
   const api = await connect(options)
   if (change === 'drain') await confirm(`Refuse new sessions in ${id}?`, options)
-  const body = options.reason === undefined ? {} : { reason: options.reason }
+  const body = { reason: options.reason }
   const params = { path: { region: id } }
   const reply = expectSuccess(await api.POST(`/api/v1/admin/regions/{region}/${change}`, { params, body }))
   if (options.json) return printJson(reply)
   printTable(columns, [reply.region])
+  if (change === 'drain')
+    printRemark(`Its live sessions run on. To end the drain: svc regions resume ${id} --reason TEXT`)
 }

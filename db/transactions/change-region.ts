@@ -11,7 +11,6 @@ const changes = {
 } as const
 
 export interface OperatorAct {
-  /** Undefined for a command on a machine of the service. */
   readonly ip?: string | undefined
   readonly reason?: string | undefined
 }

@@ -14,7 +14,15 @@ test.each([
   ['too many add-ons', ['users', 'grant', id, '--addons', '4'], 'a whole number from 0 to 3', ''],
   ['a text that is no time', ['users', 'grant', id, '--until', 'tomorrow'], '2027-01-31T18:00:00Z', ''],
   ['a missing reason', ['sessions', 'disconnect', id], "'--reason <text>' not specified", ''],
+  ['a missing reason of a resume', ['regions', 'resume', 'eu'], "'--reason <text>' not specified", ''],
   ['a missing filter', ['users', 'list'], 'Add --plan, --status or --disabled', ''],
+  [
+    'a wrong name of a fleet',
+    ['fleet', 'adopt', '--name', 'Production'],
+    '1 to 32 lower-case letters',
+    'svc fleet adopt --help',
+  ],
+  ['a misspelt command of the fleet', ['fleet', 'statsu'], 'Did you mean status?', 'svc fleet --help'],
   ['options that exclude each other', ['audit', '--all', '--cursor', '1'], "'--all'", ''],
   ['an argument too many', ['regions', 'list', 'local'], 'too many arguments', 'svc regions list --help'],
 ])('%s is refused with the right one, before any request', async (_, words, message, help) => {

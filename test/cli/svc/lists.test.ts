@@ -93,10 +93,15 @@ test('the lists have the masked address beside the id of the account', async () 
   expect(entries[0]).toMatchObject({ user_id: userId, masked_email: maskedEmail })
 })
 
-test('a region is drained with a reason and resumed', async () => {
-  expect(await svc('regions', 'drain', 'local', '--reason', 'maintenance')).toMatch(/ \d{4}-\d\d-\d\d [\d:]+ UTC\n$/)
-  expect(await svc('regions', 'resume', 'local')).toMatch(/ -\n$/)
-  const missing = await runSvcHere(['regions', 'resume', 'nowhere'], operatorVariables(api.url))
+test('a region is drained and resumed with reasons, which are audited', async () => {
+  const operator = operatorVariables(api.url)
+  const drained = await runSvcHere(['regions', 'drain', 'local', '--reason', 'maintenance'], operator)
+  expect(drained.stdout).toMatch(/ \d{4}-\d\d-\d\d [\d:]+ UTC\n$/)
+  expect([drained.code, drained.stderr]).toEqual([0, expect.stringContaining('svc regions resume local --reason')])
+  expect(await svc('regions', 'resume', 'local', '--reason', 'it is over')).toMatch(/ -\n$/)
+  expect(await svc('audit', '--action', 'region_drained')).toMatch(/ reason=maintenance region=local$/m)
+  expect(await svc('audit', '--action', 'region_resumed')).toMatch(/ reason=it is over region=local$/m)
+  const missing = await runSvcHere(['regions', 'resume', 'nowhere', '--reason', 'test'], operator)
   expect(missing.code).toBe(3)
 })
 
