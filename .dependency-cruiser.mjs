@@ -186,6 +186,13 @@ export default {
       to: { path: '.', pathNot: ['^(workflows|domain)/', '^node_modules/@temporalio/(workflow|common|client)/'] },
     },
     {
+      name: 'svc-starts-quickly',
+      comment: 'svc imports the database and the providers only when a command needs them: use import()',
+      severity: 'error',
+      from: { path: '^cli/(?!direct/|doctor/(?!command\\.ts$))' },
+      to: { path: '^cli/(direct/|doctor/(?!command\\.ts$))', dynamic: false },
+    },
+    {
       name: 'declared-dependency',
       comment: 'the package is not in package.json',
       severity: 'error',
