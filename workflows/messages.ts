@@ -5,10 +5,10 @@
 
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow'
 import type { PlanStatus, PlanTier } from '../domain/billing/plans.ts'
+import type { Millis } from '../domain/millis.ts'
 import {
   type Initiator,
   initiators,
-  type Millis,
   type RelayCommand,
   type RelaySessionSettings,
   type RelaySessionState,

@@ -3,6 +3,7 @@
  * the events in order, lets the rules in `domain/` decide, and writes each transition to Postgres before it takes
  * effect.
  */
+
 import {
   ApplicationFailure,
   allHandlersFinished,
@@ -19,12 +20,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { RelaySessionActivities, StoredSessionState } from '../activities/relay/sessions.ts'
+import type { Millis } from '../domain/millis.ts'
 import {
   decideTransitions,
   graceSecondsAfter,
   isLegalTransition,
   latestEndAt,
-  type Millis,
   maxDurationAt,
   type RelaySessionEvent,
   type RelaySessionState,

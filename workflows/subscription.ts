@@ -4,6 +4,7 @@
  * an event that was accepted before a deadline counts. Signals may be lost, repeated or reordered, and there is no
  * resume state to keep across continue-as-new.
  */
+
 import {
   CancellationScope,
   condition,
@@ -17,13 +18,9 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { SubscriptionActivities } from '../activities/billing/subscriptions.ts'
-import {
-  type AccountEntitlement,
-  entitlementAt,
-  type Millis,
-  type UnresolvedPayment,
-} from '../domain/billing/entitlement.ts'
+import { type AccountEntitlement, entitlementAt, type UnresolvedPayment } from '../domain/billing/entitlement.ts'
 import type { BillingEvent } from '../domain/billing/event.ts'
+import type { Millis } from '../domain/millis.ts'
 import * as messages from './messages.ts'
 import { PlanStatusAttribute, PlanTierAttribute } from './search-attributes.ts'
 

@@ -2,6 +2,7 @@
 import { findUnusedBilling, type UnusedBilling } from '../../domain/billing/billed-subscriptions.ts'
 import type { AccountEntitlement } from '../../domain/billing/entitlement.ts'
 import type { PlanStatus, PlanTier, SubscriptionKind } from '../../domain/billing/plans.ts'
+import type { Millis } from '../../domain/millis.ts'
 import { recordAuditEntry } from '../audit.ts'
 import { type Database, first, type Sql } from '../connection.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
@@ -10,8 +11,8 @@ import { createSandboxStore } from './sandbox-subscriptions.ts'
 export interface NewEntitlement {
   readonly userId: string
   readonly entitlement: AccountEntitlement
-  /** The workflow's time, in milliseconds since 1970. */
-  readonly at: number
+  /** The workflow's time. */
+  readonly at: Millis
 }
 
 /** The version for the next write of the entitlement; undefined for an unknown account. */

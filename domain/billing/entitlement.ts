@@ -2,12 +2,12 @@
  * What an account may use, as a function of all its billing events and of the time. Neither the order of the events nor a
  * repetition matters.
  */
+import type { Millis } from '../millis.ts'
 import { type BillingEvent, billingEventActions } from './event.ts'
 import { addonsMax, type PlanStatus, type PlanTier, type SubscriptionStatus, subscriptionKinds } from './plans.ts'
-import { compareEvents, type Millis, type Subscription, subscriptionFrom } from './subscription.ts'
+import { compareEvents, type Subscription, subscriptionFrom } from './subscription.ts'
 import { accessAt, lastsUntil, notPaidFor, type Terms, termsOf, type UnresolvedPayment } from './subscription-access.ts'
 
-export type { Millis } from './subscription.ts'
 export type { UnresolvedPayment } from './subscription-access.ts'
 
 export interface AccountEntitlement {

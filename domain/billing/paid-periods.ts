@@ -1,8 +1,6 @@
 /** The period that a subscription is paid for, and the refunds that take it back. */
+import type { Millis } from '../millis.ts'
 import type { BillingEvent } from './event.ts'
-
-/** Milliseconds since 1970. */
-export type Millis = number
 
 /** The fields are replaced while events are applied, and never afterwards. */
 export interface PaidState {

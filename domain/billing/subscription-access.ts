@@ -1,6 +1,7 @@
 /** What a subscription gives: until when it is paid for, and whether it is open at a time. */
+import type { Millis } from '../millis.ts'
 import { isRefunded } from './paid-periods.ts'
-import type { Millis, Subscription } from './subscription.ts'
+import type { Subscription } from './subscription.ts'
 
 export interface Terms {
   /** False when it never began, was ended, or was refunded: then it has no deadlines. */

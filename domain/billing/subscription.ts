@@ -2,10 +2,9 @@
  * One subscription as a state machine. Its billing events are sorted by the provider's time and then applied one by one, so neither
  * the order of their arrival nor a repetition matters.
  */
+import type { Millis } from '../millis.ts'
 import type { BillingEvent, BillingEventAction } from './event.ts'
-import { addPaidPeriod, applyRefund, type Millis, type PaidState } from './paid-periods.ts'
-
-export type { Millis } from './paid-periods.ts'
+import { addPaidPeriod, applyRefund, type PaidState } from './paid-periods.ts'
 
 /** The fields are replaced while events are applied, and never afterwards. */
 export interface Subscription extends PaidState {

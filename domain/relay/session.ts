@@ -2,6 +2,7 @@
  * The rules of a relay session: four states, five legal transitions, and the transitions that each event causes. Everything
  * is pure and takes the time as an argument, so a property test can run through any life of a session.
  */
+import type { Millis } from '../millis.ts'
 
 export const relayStates = ['provisioning', 'active', 'grace', 'stopped'] as const
 export type RelayState = (typeof relayStates)[number]
@@ -26,9 +27,6 @@ export type ProvisioningDetail = (typeof provisioningDetails)[number]
 /** Who caused a command or a transition. */
 export const initiators = ['user', 'operator', 'relay', 'timer', 'system'] as const
 export type Initiator = (typeof initiators)[number]
-
-/** Milliseconds since 1970. */
-export type Millis = number
 
 /** The five legal transitions, each with its possible reasons. Postgres holds the same table and refuses all others. */
 export const legalTransitions = {

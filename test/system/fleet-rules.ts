@@ -1,5 +1,7 @@
 /** The rules that hold at each moment of the simulation and after it. Each function returns descriptions of what breaks them. */
+
 import type { Database } from '../../db/connection.ts'
+import type { Millis } from '../../domain/millis.ts'
 import { usageEndedSecondsAgo } from '../../domain/relay/health.ts'
 import { isLegalTransition, type RelayReason, type RelayState } from '../../domain/relay/session.ts'
 import type { SimulatedProvider } from './fleet-provider.ts'
@@ -88,7 +90,6 @@ export async function findUnfinishedStarts(sql: Database, accepted: ReadonlySet<
 }
 
 /** A time by the clock of this machine in milliseconds, which Postgres uses as well. */
-type Millis = number
 /** Timestamps of Postgres are those of the begin of the transaction, and the provider's are rounded. */
 const toleranceMillis = 5
 

@@ -1,7 +1,8 @@
 /** Builders of billing events, and the entitlement that follows from some. Fields that a test does not give are null. */
 
-import { type AccountEntitlement, entitlementAt, type Millis } from '../../../domain/billing/entitlement.ts'
+import { type AccountEntitlement, entitlementAt } from '../../../domain/billing/entitlement.ts'
 import type { BillingEvent, BillingEventAction } from '../../../domain/billing/event.ts'
+import type { Millis } from '../../../domain/millis.ts'
 
 export const hour = 3_600_000
 export const day = 24 * hour

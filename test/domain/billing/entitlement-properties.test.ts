@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { entitlementAt, type Millis } from '../../../domain/billing/entitlement.ts'
+import { entitlementAt } from '../../../domain/billing/entitlement.ts'
 import { type BillingEvent, type BillingEventAction, billingEventActions } from '../../../domain/billing/event.ts'
+import type { Millis } from '../../../domain/millis.ts'
 import { day } from './billing-events.ts'
 
 const graceSeconds = (15 * day) / 1000
