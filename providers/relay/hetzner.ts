@@ -3,6 +3,7 @@
  * project, so the instance id as the name keeps a repeated create from creating a second server.
  */
 
+import { isInstanceId } from '../../domain/fleet/instance-id.ts'
 import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -32,9 +33,6 @@ export interface HetznerRelayOptions {
 const listLagSeconds = 60
 const defaultRequestMillisMax = 15_000
 const defaultPollMillis = 1000
-
-/** The name of a server must be a host name. */
-const isInstanceId = (text: string): boolean => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(text)
 
 export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayProvider {
   const { region: regionConfig, fleetName, token, apiUrl, log, userData } = options

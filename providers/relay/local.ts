@@ -2,10 +2,12 @@
  * Runs relays as child processes of this machine, for development, tests and the embedded stack. A relay exists if and only if
  * its process does, whichever process started it. Each relay writes its ports into a state file in `<dataDir>/relay-nodes`.
  */
+
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { isInstanceId } from '../../domain/fleet/instance-id.ts'
 import { lockFile } from '../../platform/file-lock.ts'
 import type { Logger } from '../../platform/log.ts'
 import { isRunning } from '../../platform/processes.ts'
@@ -34,7 +36,6 @@ const defaultReadyMillisMax = 15_000
 const defaultDescribeMillisMax = 1_000
 const localHost = '127.0.0.1'
 
-const isInstanceId = (text: string) => /^[a-z0-9-]{1,64}$/.test(text)
 const stateFileOf = (folder: string, instanceId: string) => join(folder, `${instanceId}.json`)
 
 const port = z.int().min(1).max(65_535)
