@@ -1,5 +1,7 @@
 /** The configuration of the site, which stores no data and holds no secret. */
+
 import type { z } from 'zod'
+import type { UsageEnforcement } from '../../domain/billing/usage-cycle.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
 import { url } from './values.ts'
 import { Variables } from './variables.ts'
@@ -63,7 +65,7 @@ const pricesOf = (v: PriceVariables): Prices => ({
 export interface RelayTimeTerms {
   /** Per cycle; 0 for no limit. */
   readonly hoursPerRelay: number
-  readonly enforcement: 'report' | 'enforce'
+  readonly enforcement: UsageEnforcement
 }
 
 export type SiteConfig = ReturnType<typeof readSiteConfig>

@@ -2,7 +2,9 @@
  * All variables of the service. `npm run generate` writes them into `.env.example`, docker-compose.yml and docs/operating.md, and the
  * doctor advises with them.
  */
+
 import { z } from 'zod'
+import { usageEnforcements } from '../../domain/billing/usage-cycle.ts'
 import { relayEngineSettings } from '../../domain/relay/engines.ts'
 import { defaultRegions, regions } from './regions.ts'
 import {
@@ -237,7 +239,7 @@ export const variables = {
     'Time between a reduction of add-ons and the end of the newest relays above the limit.'),
   SVC_TIME_BANK_HOURS_PER_RELAY: all(number(0, 100_000).default(200),
     'Included hours per cycle for each relay of the plan; 0 for no limit. Pages name them.'),
-  SVC_TIME_BANK_ENFORCEMENT: all(z.enum(['report', 'enforce']).default('report'),
+  SVC_TIME_BANK_ENFORCEMENT: all(z.enum(usageEnforcements).default('report'),
     '`report`, or `enforce`: an account that has used up its hours cannot start a relay before the next cycle; running relays continue.'),
   // The least periods cover what rules of the service look back at: a usage cycle, and 30 days of sign-ins.
   SVC_RETENTION_SESSION_DAYS: worker(days(35, 400),
