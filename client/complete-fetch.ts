@@ -19,9 +19,19 @@ export const completeFetch =
   (timeoutMillis: TimeoutMillis, fetch: Fetch = globalThis.fetch): Fetch =>
   async (request) => {
     const millis = typeof timeoutMillis === 'number' ? timeoutMillis : timeoutMillis(request)
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(millis)])
+    const controller = new AbortController()
+    const cancel = () => controller.abort(request.signal.reason)
+    request.signal.addEventListener('abort', cancel)
+    const attempt = new Request(request, { signal: controller.signal, redirect: 'manual' })
+    // Also keeps the attempt: Node collects a request as garbage while its reply is awaited, and then no signal aborts it.
+    const timer = setTimeout(
+      (_: Request) => controller.abort(new Error(`no complete reply within ${millis} ms`)),
+      millis,
+      attempt,
+    )
     try {
-      const response = await fetch(new Request(request, { signal, redirect: 'manual' }))
+      request.signal.throwIfAborted()
+      const response = await fetch(attempt)
       const { status, headers } = response
       const body = await response.arrayBuffer()
       return new Response(statusesWithoutBody.includes(status) ? null : body, { status, headers })
@@ -30,6 +40,9 @@ export const completeFetch =
       const reason = cause instanceof Error ? cause.message : message
       // Without the query, which may contain a secret: errors are logged.
       throw new ApiUnreachableError(`${request.url.split('?')[0]} could not be reached: ${reason}`, { cause: error })
+    } finally {
+      clearTimeout(timer)
+      request.signal.removeEventListener('abort', cancel)
     }
   }
 

@@ -1,6 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError, ApiUnreachableError, expectSuccess, PathParameterError } from '../../client/api-error.ts'
 import { bearer, createApiClient, operatorCredentials, repeatFor } from '../../client/client.ts'
 import { startApi, type TestApi } from '../support/api.ts'
@@ -102,6 +104,17 @@ test('a reply that does not end in time is an error that names the address', asy
   const requested = createApiClient({ baseUrl, timeoutMillis: 200 }).GET('/api/v1/relay/manifest')
   await expect(requested).rejects.toThrow(ApiUnreachableError)
   await expect(requested).rejects.toThrow(`${baseUrl}/api/v1/relay/manifest could not be reached: `)
+})
+
+test('the limit of time holds while garbage is collected', { timeout: 30_000 }, async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const collecting = setInterval(collect, 5)
+  onTestFinished(() => clearInterval(collecting))
+  const client = createApiClient({ baseUrl: await serve(() => {}), timeoutMillis: 200 })
+  const requests = Array.from({ length: 10 }, () => client.GET('/api/v1/relay/manifest'))
+  const results = await Promise.allSettled(requests)
+  expect(results.map(({ status }) => status)).toEqual(Array(10).fill('rejected'))
 })
 
 test('a request without repetition is sent once, and its error has the time to wait', async () => {
