@@ -104,8 +104,7 @@ const variableTables = (): string =>
     ...listSections(),
     { title: 'Only docker-compose.yml reads these', entries: entriesOf(composeVariables) },
     {
-      title:
-        'Only `npm start`, the commands that use it (`demo`, `svc`) and the tests read these',
+      title: 'Only `npm start`, the commands that use it (`demo`, `svc`) and the tests read these',
       entries: entriesOf(localVariables),
     },
   ]
