@@ -74,6 +74,11 @@ test('no file is a collection of unrelated code, and none only re-exports others
   expect(files.filter((file) => collection.test(file))).toEqual([])
 })
 
+test('every file of tests begins with a comment that says what it tests', () => {
+  const isSilent = (file: string) => file.endsWith('.test.ts') && !/^\/\*\*\s+(\* )?\S/.test(texts.get(file) ?? '')
+  expect(files.filter(isSilent)).toEqual([])
+})
+
 /** Dependencies that no file imports, and what uses them instead. */
 const tools: Readonly<Record<string, string>> = {
   '@biomejs/biome': 'npm run check:code',

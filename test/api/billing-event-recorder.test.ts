@@ -1,3 +1,4 @@
+/** The recorder of billing events: repetitions that arrive together are stored once. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createBillingEventRecorder } from '../../api/billing-event-recorder.ts'

@@ -1,3 +1,4 @@
+/** The order of starts and command deliveries: requests first, deliveries in the background. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createDeliveries, type Deliveries } from '../../api/deliveries.ts'

@@ -1,3 +1,4 @@
+/** The shutdown of the api on SIGTERM. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'

@@ -1,3 +1,4 @@
+/** The routes outside of /api/v1: health, metrics, and the program of relays. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi as startListening } from '../../api/start-api.ts'

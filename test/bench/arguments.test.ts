@@ -1,3 +1,4 @@
+/** The arguments of the benchmarks. */
 import { expect, test } from 'vitest'
 import { readBenchArguments } from '../../bench/arguments.ts'
 import { measurements } from '../../bench/figures.ts'

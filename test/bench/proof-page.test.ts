@@ -1,3 +1,4 @@
+/** The pages of results, compared with the measured files. */
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { renderCapacity } from '../../bench/capacity.ts'

@@ -1,3 +1,4 @@
+/** The verdict on a measured row: ratio, target, failure. */
 import { describe, expect, test } from 'vitest'
 import { compare, type Figure, failed, single, withRatio } from '../../bench/rows.ts'
 

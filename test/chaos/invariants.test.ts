@@ -1,3 +1,4 @@
+/** The invariants of the chaos run, each broken once in a made-up journal. */
 import { describe, expect, test } from 'vitest'
 import type { Evidence } from './evidence.ts'
 import { began, createEvidence, createJournal, deliver, eventRow, session, transitions } from './evidence-samples.ts'

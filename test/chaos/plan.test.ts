@@ -1,3 +1,4 @@
+/** The plan that a seed of the chaos run draws. */
 import { expect, test } from 'vitest'
 import { createRandom } from '../system/fleet-random.ts'
 import { createPlan, reportPath, targets } from './plan.ts'

@@ -1,3 +1,4 @@
+/** The demo account of a local start, also while the API fails. */
 import { connect, createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
 import { ensureDemoAccount } from '../../cli/demo-account.ts'

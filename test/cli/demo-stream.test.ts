@@ -1,3 +1,4 @@
+/** The programs with which the demo publishes, and the reason when there is none. */
 import { chmod, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

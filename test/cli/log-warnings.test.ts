@@ -1,3 +1,4 @@
+/** The warnings of logs that a local start shows. */
 import { expect, test } from 'vitest'
 import { formatWarning } from '../../cli/log-warnings.ts'
 

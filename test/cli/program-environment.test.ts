@@ -1,3 +1,4 @@
+/** The environment that a local start gives to each program. */
 import { expect, test } from 'vitest'
 import { mailboxVariable, siteEnvironment } from '../../cli/program-environment.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'

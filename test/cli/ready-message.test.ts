@@ -1,3 +1,4 @@
+/** The message of a local start that is ready. */
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

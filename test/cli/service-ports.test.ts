@@ -1,3 +1,4 @@
+/** The ports that a local start chooses. */
 import { createServer, type Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { chooseServicePorts } from '../../cli/service-ports.ts'

@@ -1,3 +1,4 @@
+/** The programs of a service whose log cannot be written. */
 import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'

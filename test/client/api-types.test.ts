@@ -1,3 +1,4 @@
+/** The types of the API's client, compared with the document. */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import openapiTypescript, { astToString } from 'openapi-typescript'

@@ -1,3 +1,4 @@
+/** The typed client of the API: limits of time, repetition, errors. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setFlagsFromString } from 'node:v8'

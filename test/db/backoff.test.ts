@@ -1,3 +1,4 @@
+/** The growing pauses of repeated attempts, as SQL computes them. */
 import { expect, test } from 'vitest'
 import { backoffSeconds } from '../../db/backoff.ts'
 import { startApi } from '../support/api.ts'

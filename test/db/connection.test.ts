@@ -1,3 +1,4 @@
+/** The pool of connections: lost connections, servers that do not answer, transactions and reservations. */
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'

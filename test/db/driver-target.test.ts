@@ -1,3 +1,4 @@
+/** Connections by the URL of the database: TLS, certificates, settings. */
 import { beforeAll, expect, inject, test } from 'vitest'
 import { runChecks } from '../../cli/doctor/check.ts'
 import { openDatabase, postgresChecks } from '../../cli/doctor/postgres.ts'

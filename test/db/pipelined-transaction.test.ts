@@ -1,3 +1,4 @@
+/** Transactions whose begin and commit are sent with their statements. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { commandLimits, connectPostgres, isOutage } from '../../db/connection.ts'

@@ -1,3 +1,4 @@
+/** The generated schema, compared with the migrations. */
 import { readFile } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'

@@ -1,3 +1,4 @@
+/** The spans of statements in traces. */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { withStatementSpans } from '../../db/statement-spans.ts'

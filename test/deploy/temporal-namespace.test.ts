@@ -1,3 +1,4 @@
+/** The script that creates the namespace and its search attributes. */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { delimiter, dirname } from 'node:path'

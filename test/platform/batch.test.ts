@@ -1,3 +1,4 @@
+/** The batches of concurrent calls: their size, number and failures. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The lock of a file, also after its process was killed. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, symlink, writeFile } from 'node:fs/promises'

@@ -1,3 +1,4 @@
+/** The resources of a process, and how they are stopped. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Lifecycle } from '../../platform/lifecycle.ts'

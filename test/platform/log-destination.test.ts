@@ -1,3 +1,4 @@
+/** The output of logs that cannot be written. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs'

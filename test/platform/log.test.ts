@@ -1,3 +1,4 @@
+/** The lines of the log, without secrets. */
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../platform/log.ts'
 

@@ -1,3 +1,4 @@
+/** The addresses that count as this machine. */
 import { expect, test } from 'vitest'
 import { isLoopback } from '../../platform/loopback.ts'
 

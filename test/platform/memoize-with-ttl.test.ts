@@ -1,3 +1,4 @@
+/** The cache of a value for a time, shared by concurrent callers. */
 import { expect, test } from 'vitest'
 import { memoizeWithTtl } from '../../platform/memoize-with-ttl.ts'
 

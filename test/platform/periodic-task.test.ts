@@ -1,3 +1,4 @@
+/** Tasks that repeat: intervals, failures, the stop. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import type { Logger } from '../../platform/log.ts'

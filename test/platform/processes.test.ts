@@ -1,3 +1,4 @@
+/** The processes of this machine: how they are found and ended. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The encryption of stored texts, bound to their place, with rotated keys. */
 import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

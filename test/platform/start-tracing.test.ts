@@ -1,3 +1,4 @@
+/** Traces: nothing is loaded without an endpoint. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The connection to Temporal while it is closed. */
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../platform/config/config.ts'

@@ -1,3 +1,4 @@
+/** The reports of a relay, and what their answers make it do. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { pauseMillis, reportUntilEnded } from '../../relay-node/health.ts'

@@ -1,3 +1,4 @@
+/** The summary of the stream that a relay receives. */
 import { expect, test } from 'vitest'
 import { IngestMeter, summarizeIngest } from '../../relay-node/ingest.ts'
 import { PacketLoss } from '../../relay-node/packet-loss.ts'

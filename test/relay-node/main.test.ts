@@ -1,3 +1,4 @@
+/** The program of a relay: statistics, state file, one process for each instance. */
 import { createSocket } from 'node:dgram'
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The loss that is read from sequence numbers and acknowledgements. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { PacketLoss } from '../../relay-node/packet-loss.ts'

@@ -1,3 +1,4 @@
+/** The addresses that can be callers of a relay. */
 import { networkInterfaces } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import type { Remote } from '../../relay-node/peer.ts'

@@ -1,3 +1,4 @@
+/** The budget of answers to addresses that have not proved themselves. */
 import { describe, expect, test } from 'vitest'
 import { networkOf, ReplyBudget } from '../../relay-node/reply-budget.ts'
 

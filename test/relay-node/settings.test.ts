@@ -1,3 +1,4 @@
+/** The arguments and variables of the relay's program. */
 import { describe, expect, test } from 'vitest'
 import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import { readSettings, SettingsError } from '../../relay-node/settings.ts'

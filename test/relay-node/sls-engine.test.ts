@@ -1,3 +1,4 @@
+/** A relay whose engine is an SLS server. */
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSlsEngine } from '../../relay-node/sls-engine.ts'

@@ -1,3 +1,4 @@
+/** The gate: handshakes, admission, and the forwarding of datagrams. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SrtGate } from '../../relay-node/srt-gate.ts'

@@ -1,3 +1,4 @@
+/** The packets of SRT that the gate reads and writes. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isHandshake, parseAcknowledgement, parseHandshake } from '../../relay-node/srt-packets.ts'

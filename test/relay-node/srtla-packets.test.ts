@@ -1,3 +1,4 @@
+/** The packets of SRTLA. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,3 +1,4 @@
+/** The receiver of SRTLA: registration, links, feedback. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Peer } from '../../relay-node/peer.ts'

@@ -1,3 +1,4 @@
+/** The server of a relay's statistics under many connections. */
 import { once } from 'node:events'
 import { type RequestOptions, request } from 'node:http'
 import { connect } from 'node:net'

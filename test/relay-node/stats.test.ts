@@ -1,3 +1,4 @@
+/** The shares of links in a relay's statistics. */
 import { expect, test } from 'vitest'
 import { showGroup } from '../../relay-node/stats.ts'
 

@@ -1,3 +1,4 @@
+/** The stream ids that the gate admits and refuses. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { findObjection, parseStreamId } from '../../relay-node/stream-access.ts'

@@ -1,3 +1,4 @@
+/** The copies of a stream for several players. */
 import { PassThrough } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'

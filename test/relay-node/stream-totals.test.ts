@@ -1,3 +1,4 @@
+/** The totals of a stream: bytes, time, and a peak that is never below the average. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { StreamTotals } from '../../relay-node/stream-totals.ts'

@@ -1,3 +1,4 @@
+/** The soft cap on throughput. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ThroughputCap } from '../../relay-node/throughput-cap.ts'

@@ -1,3 +1,4 @@
+/** The UDP ports of a relay, and what cannot be sent through them. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'

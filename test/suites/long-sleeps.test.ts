@@ -1,3 +1,4 @@
+/** The rule that no test waits for time, and its exceptions. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

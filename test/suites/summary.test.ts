@@ -1,3 +1,4 @@
+/** The summary of a run of all suites. */
 import { expect, test } from 'vitest'
 import { type SuiteReport, summarize } from './summary.ts'
 

@@ -1,3 +1,4 @@
+/** Relays on EC2, against an imitation. */
 import { randomUUID } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { EC2 } from '@aws-sdk/client-ec2'

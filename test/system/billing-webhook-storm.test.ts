@@ -1,3 +1,4 @@
+/** Webhooks in large numbers, repeated, and while Temporal is away or a process is killed. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'

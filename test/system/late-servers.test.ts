@@ -1,3 +1,4 @@
+/** Programs that start before their servers. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

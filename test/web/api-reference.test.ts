@@ -1,3 +1,4 @@
+/** The API reference on the site: its head, its sign-in, and what it does not lead to. */
 import { describe, expect, test } from 'vitest'
 import { looksLikeAccessToken } from '../support/access-tokens.ts'
 import { startApiAndSite, startSite } from '../support/site.ts'

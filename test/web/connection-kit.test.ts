@@ -1,3 +1,4 @@
+/** The links and inputs with which encoders and OBS are set up. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Addresses, connectionKit } from '../../web/connection-kit.ts'

@@ -1,3 +1,4 @@
+/** The CSV of an export, without formulas. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { formatCsv } from '../../web/csv.ts'

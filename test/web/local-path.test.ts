@@ -1,3 +1,4 @@
+/** The paths that a page may lead back to. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { localPath } from '../../web/local-path.ts'

@@ -1,3 +1,4 @@
+/** The terms of plans on pages. */
 import { describe, expect, test } from 'vitest'
 import { describeLimit, formatRelays, formatRelayTime } from '../../web/plan-terms.ts'
 

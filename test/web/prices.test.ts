@@ -1,3 +1,4 @@
+/** The prices on pages. */
 import { expect, test } from 'vitest'
 import { addPrices, formatPrice } from '../../web/prices.ts'
 

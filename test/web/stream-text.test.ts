@@ -1,3 +1,4 @@
+/** The texts of bitrates and amounts of data. */
 import { expect, test } from 'vitest'
 import { formatBitrate, formatBytes } from '../../web/stream-text.ts'
 

@@ -1,3 +1,4 @@
+/** The texts of times and durations. */
 import { expect, test } from 'vitest'
 import {
   formatAge,

@@ -1,3 +1,4 @@
+/** The filters of docs/operating.md, used on a server with workflows. */
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'

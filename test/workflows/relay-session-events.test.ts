@@ -1,3 +1,4 @@
+/** The number of history events that a relay session costs. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'

@@ -1,3 +1,4 @@
+/** The history of relay sessions: its size, its secrets, and recorded ones that replay. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { recordCommand } from '../../db/relay/commands.ts'
 import { maskEmail } from '../../domain/identity/masked-email.ts'

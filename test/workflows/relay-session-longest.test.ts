@@ -1,3 +1,4 @@
+/** The longest duration of a session, and when it ends a session. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import * as messages from '../../workflows/messages.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'

@@ -1,3 +1,4 @@
+/** The provisioning of an instance: refusals, retries, deadlines, clean-up. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'

@@ -1,3 +1,4 @@
+/** The recovery of sessions whose workflow or instances are lost. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import {

@@ -1,3 +1,4 @@
+/** The life of a relay session, from its start to its end. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'

@@ -1,3 +1,4 @@
+/** The search attributes, as servers register them and workflows set them. */
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { searchAttributes } from '../../platform/temporal.ts'

@@ -1,3 +1,4 @@
+/** The static details of workflows, which users' texts cannot break. */
 import { expect, test } from 'vitest'
 import { listDetails } from '../../workflows/static-details-client.ts'
 

@@ -1,3 +1,4 @@
+/** Complimentary plans: given, ended, and beside paid ones. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createOperatorClient, findUserByEmail, grantPlan as grantFromCommandLine } from '../../cli/plan-grants.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'

@@ -1,3 +1,4 @@
+/** Recorded histories of subscriptions, which replay against the present code. */
 import { describe, expect, test } from 'vitest'
 import { subscriptionWorkflowId } from '../../workflows/messages.ts'
 import { findReplayFailures, readHistories } from '../support/histories.ts'

@@ -1,3 +1,4 @@
+/** Deadlines of plans during outages of Temporal or of workers. */
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'

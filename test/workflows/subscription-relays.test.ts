@@ -1,3 +1,4 @@
+/** The relays that end with a plan or with add-ons. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'

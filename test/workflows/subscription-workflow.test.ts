@@ -1,3 +1,4 @@
+/** The subscription workflow itself: lost signals, termination, continue-as-new. */
 import { randomUUID } from 'node:crypto'
 import pLimit from 'p-limit'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The end of a plan 48 hours after a failed payment, in any order of events. */
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'

@@ -1,3 +1,4 @@
+/** Recorded histories of warm instances, which replay against the present code. */
 import { expect, test } from 'vitest'
 import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
 import { findReplayFailures, readHistories } from '../support/histories.ts'

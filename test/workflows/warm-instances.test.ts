@@ -1,3 +1,4 @@
+/** The warm instances of a region, from creation to replacement. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'
 import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'

@@ -1,3 +1,4 @@
+/** Workers of two versions side by side. */
 import { randomUUID } from 'node:crypto'
 import type { WorkflowHandle } from '@temporalio/client'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The jobs that wake subscription workflows: events that were not applied, parked ones, and deadlines that passed. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { billingJobs } from '../../../activities/billing/inbox-jobs.ts'

@@ -1,3 +1,4 @@
+/** The comparison of stored subscriptions with the list of the billing provider, and the events that it makes. */
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'

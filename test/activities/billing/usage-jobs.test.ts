@@ -1,3 +1,4 @@
+/** The job that records notices when an account has used a share of its included relay time. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { usageJobs, watchUsage } from '../../../activities/billing/usage-jobs.ts'

@@ -1,3 +1,4 @@
+/** The probe that asks for the API as relays do, to know whether they can report. */
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'

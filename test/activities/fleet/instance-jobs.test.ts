@@ -1,3 +1,4 @@
+/** The job that sweeps instances without an owner, and what it leaves alone. */
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'

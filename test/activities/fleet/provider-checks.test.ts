@@ -1,3 +1,4 @@
+/** The checks of the relay providers: what is logged and stored of a region that fails. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { providerCheckJobs } from '../../../activities/fleet/provider-check-jobs.ts'

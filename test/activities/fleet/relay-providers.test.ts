@@ -1,3 +1,4 @@
+/** The provider that each region gets from the configuration. */
 import { expect, test } from 'vitest'
 import { createRelayProviders } from '../../../activities/fleet/relay-providers.ts'
 import { readConfig } from '../../../platform/config/config.ts'

@@ -1,3 +1,4 @@
+/** The activities of warm instances when they are repeated, or a session claims the instance meanwhile. */
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { expect, test } from 'vitest'
 import { createWarmInstanceActivities } from '../../../activities/fleet/warm-instances.ts'

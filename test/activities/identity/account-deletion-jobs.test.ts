@@ -1,3 +1,4 @@
+/** The job that erases accounts whose deletion is due, and what stands in its way. */
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { accountDeletionJobs } from '../../../activities/identity/account-deletion-jobs.ts'
 import type { Lifecycle } from '../../../platform/lifecycle.ts'

@@ -1,3 +1,4 @@
+/** The job that refreshes the stored tokens of chats. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { providerTokenJobs } from '../../../activities/identity/provider-token-jobs.ts'

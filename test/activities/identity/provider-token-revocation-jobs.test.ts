@@ -1,3 +1,4 @@
+/** The job that revokes tokens at their provider after an identity was unlinked. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { providerTokenRevocationJobs } from '../../../activities/identity/provider-token-revocation-jobs.ts'

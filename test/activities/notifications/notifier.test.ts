@@ -1,3 +1,4 @@
+/** Notifications: what causes them, who gets them, and what becomes of an endpoint that fails. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { watchUsage } from '../../../activities/billing/usage-jobs.ts'

@@ -1,3 +1,4 @@
+/** The job that sends mails from the outbox: retries, lost workers, and no link in plain text. */
 import { randomBytes } from 'node:crypto'
 import { beforeEach, expect, test } from 'vitest'
 import { type OutboxJobDeps, outboxJobs } from '../../../activities/notifications/outbox-jobs.ts'

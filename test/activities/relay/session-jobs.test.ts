@@ -1,3 +1,4 @@
+/** The job that delivers commands to workflows that did not get them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { relaySessionJobs } from '../../../activities/relay/session-jobs.ts'
 import { connectPostgres } from '../../../db/connection.ts'

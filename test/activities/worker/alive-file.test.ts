@@ -1,3 +1,4 @@
+/** The file by which a supervisor sees that a worker lives. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

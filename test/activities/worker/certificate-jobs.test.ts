@@ -1,3 +1,4 @@
+/** The job that reads the certificates of the service as clients do. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer as createPlainServer } from 'node:net'

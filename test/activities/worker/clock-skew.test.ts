@@ -1,3 +1,4 @@
+/** The measured difference between the clocks of a worker, Postgres and Temporal. */
 import { describe, expect, test } from 'vitest'
 import { createClockSkew } from '../../../activities/worker/clock-skew.ts'
 import { connectPostgres } from '../../../db/connection.ts'

@@ -1,3 +1,4 @@
+/** The leases of background jobs: one worker at a time, also when workers die or runs hang. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Job, startJobs } from '../../../activities/worker/jobs.ts'

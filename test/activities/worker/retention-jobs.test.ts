@@ -1,3 +1,4 @@
+/** The job that deletes rows after their retention period. */
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../activities/worker/metrics.ts'

@@ -1,3 +1,4 @@
+/** The metrics that a worker serves itself: those of the Temporal SDK and of its process. */
 import { expect, test } from 'vitest'
 import { createDatabase } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'

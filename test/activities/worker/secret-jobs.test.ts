@@ -1,3 +1,4 @@
+/** The job that encrypts stored secrets again with the current key. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { secretJobs } from '../../../activities/worker/secret-jobs.ts'

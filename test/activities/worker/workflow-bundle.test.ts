@@ -1,3 +1,4 @@
+/** The workflow bundle of a worker: which sources it is made of, and when it is built again. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'

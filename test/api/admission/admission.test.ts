@@ -1,3 +1,4 @@
+/** The admission of concurrent requests of users in one statement: sign-in, rate limit and reads. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'

@@ -1,3 +1,4 @@
+/** The operator password: the routes that need it, and the limits of wrong guesses. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi, statusAndCode, type TestApi } from '../../support/api.ts'

@@ -1,3 +1,4 @@
+/** What every response of the API has in common: the form of errors, headers, limits of bodies. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'

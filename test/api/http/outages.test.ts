@@ -1,3 +1,4 @@
+/** The API while Temporal, Postgres or all workers are unavailable. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi as startListening } from '../../../api/start-api.ts'

@@ -1,3 +1,4 @@
+/** Rate limits: by which address requests are counted, exactly and across processes. */
 import { describe, expect, test } from 'vitest'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { highLimits } from '../../support/environment.ts'

@@ -1,3 +1,4 @@
+/** The headers and bodies of responses that are sent in one step. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { startApi } from '../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The routes that paths and methods lead to, compared with the router's own answer. */
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'

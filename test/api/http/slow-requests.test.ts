@@ -1,3 +1,4 @@
+/** A request whose body arrives too slowly. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,3 +1,4 @@
+/** The queue that shares slots among clients, whatever each of them asks for. */
 import { Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The mails of sign-ups and resets: in the outbox with an SMTP server, in the log without one. */
 import { expect, test } from 'vitest'
 import { outboxJobs } from '../../../activities/notifications/outbox-jobs.ts'
 import { createMailDelivery } from '../../../providers/mail/delivery.ts'

@@ -1,3 +1,4 @@
+/** The hashing of passwords: its cost, its queue, and what callers get while it is full. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createPasswords } from '../../../api/identity/passwords.ts'

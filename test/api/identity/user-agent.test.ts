@@ -1,3 +1,4 @@
+/** The browser and the system that a User-Agent header names. */
 import { describe, expect, test } from 'vitest'
 import { parseUserAgent } from '../../../api/identity/user-agent.ts'
 

@@ -1,3 +1,4 @@
+/** The metrics of billing: webhooks and grants, without the names of accounts. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { billingEvent, sandboxSender } from '../../support/billing.ts'

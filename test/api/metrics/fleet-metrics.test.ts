@@ -1,3 +1,4 @@
+/** The metrics of regions: warm instances, orphans, drains and checks. */
 import { expect, test } from 'vitest'
 import { recordRegionChange } from '../../../db/transactions/change-region.ts'
 import { startApi } from '../../support/api.ts'

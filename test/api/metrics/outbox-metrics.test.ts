@@ -1,3 +1,4 @@
+/** The metrics of the outbox, by channel. */
 import { expect, test } from 'vitest'
 import { enqueueMessage, recordMessageFailure } from '../../../db/notifications/outbox.ts'
 import { startApi } from '../../support/api.ts'

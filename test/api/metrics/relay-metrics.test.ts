@@ -1,3 +1,4 @@
+/** The metrics of relay sessions: stuck, quiet and overlong ones, and the sums of streams. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { listQuietSessions } from '../../../db/relay/health.ts'

@@ -1,3 +1,4 @@
+/** The metrics of Postgres, of the presence of processes and of jobs. */
 import { expect, test } from 'vitest'
 import { startJobs } from '../../../activities/worker/jobs.ts'
 import { recordProbe } from '../../../db/fleet/report-paths.ts'

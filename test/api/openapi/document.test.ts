@@ -1,3 +1,4 @@
+/** The OpenAPI document: equal to the routes, valid, and complete. */
 import { readFile } from 'node:fs/promises'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The examples and texts of the API reference, compared with the schemas of the routes. */
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { basePath } from '../../../api/http/app.ts'

@@ -1,3 +1,4 @@
+/** The page of the API reference, and the files that it loads. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { brotliDecompressSync } from 'node:zlib'

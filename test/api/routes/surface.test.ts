@@ -1,3 +1,4 @@
+/** The lines of the list of routes: what they add to declarations, and what the compiler refuses. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { noContent } from '../../../api/http/replies.ts'

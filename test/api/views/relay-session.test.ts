@@ -1,3 +1,4 @@
+/** The views of a session: which of them contain addresses and secrets. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/views/relay-session.ts'

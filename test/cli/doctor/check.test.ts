@@ -1,3 +1,4 @@
+/** The runner of the doctor's checks: time limits, severity, exit code, report. */
 import { expect, test } from 'vitest'
 import { combine, fail, ok, runChecks, warn } from '../../../cli/doctor/check.ts'
 import { exitCodeOf, formatJson, formatReport } from '../../../cli/doctor/report.ts'

@@ -1,3 +1,4 @@
+/** The doctor's check of the age of secrets. */
 import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The doctor's checks of Postgres: durability, standbys, migrations, keys. */
 import { expect, onTestFinished, test } from 'vitest'
 import { runChecks } from '../../../cli/doctor/check.ts'
 import { openDatabase, postgresChecks } from '../../../cli/doctor/postgres.ts'

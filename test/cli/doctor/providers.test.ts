@@ -1,3 +1,4 @@
+/** The doctor's checks of mail, regions and billing. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The doctor's check of the task queue: workers, and a current version. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { runChecks } from '../../../cli/doctor/check.ts'

@@ -1,3 +1,4 @@
+/** The arguments of svc: help, and wrong ones. */
 import { expect, test } from 'vitest'
 import { runSvc, runSvcHere } from '../../support/svc.ts'
 

@@ -1,3 +1,4 @@
+/** The commands of svc that compare subscriptions with the list of the billing provider. */
 import { beforeEach, expect, test } from 'vitest'
 import type { Database } from '../../../db/connection.ts'
 import { newAccount, startBillingDatabase } from '../../support/billing-database.ts'

@@ -1,3 +1,4 @@
+/** The API and the password that svc finds, and its exit codes without them. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The commands that compare, check and name the fleet, against a service that runs. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { recordProviderCheck } from '../../../db/operations/provider-checks.ts'

@@ -1,3 +1,4 @@
+/** The lists of svc, page by page, and how they reach a terminal. */
 import { beforeAll, expect, test } from 'vitest'
 import { recordGrant } from '../../../db/billing/events.ts'
 import { recordObservations } from '../../../db/fleet/orphans.ts'

@@ -1,3 +1,4 @@
+/** The reference of svc in docs/cli.md, compared with the commands. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

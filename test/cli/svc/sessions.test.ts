@@ -1,3 +1,4 @@
+/** The commands of svc for relay sessions. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'

@@ -1,3 +1,4 @@
+/** The questions and headings of svc on a terminal. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { beforeAll, expect, test } from 'vitest'

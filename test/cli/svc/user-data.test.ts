@@ -1,3 +1,4 @@
+/** The export and the erasure of an account with svc. */
 import { randomUUID } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'

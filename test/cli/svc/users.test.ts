@@ -1,3 +1,4 @@
+/** The commands of svc for accounts and their plans. */
 import { beforeAll, expect, test } from 'vitest'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { eventually } from '../../support/relays.ts'

@@ -1,3 +1,4 @@
+/** The relay time of a session: when it begins, and when it ends. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { writeTransitions } from '../../../db/transactions/write-transitions.ts'
 import { startTransitions, stopGrace, stopNow, transitionsRequest } from '../../support/relay-transitions.ts'

@@ -1,3 +1,4 @@
+/** Relay time by day, which adds up to that of the cycle. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { findUsageByDay } from '../../../db/billing/usage-days.ts'

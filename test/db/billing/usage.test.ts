@@ -1,3 +1,4 @@
+/** Relay time of a cycle, in any time zone of the connection. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { presentUsage } from '../../../api/routes/billing/usage.ts'

@@ -1,3 +1,4 @@
+/** The rows of instances: zones without room, and the claim of a warm instance. */
 import { describe, expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'
 import { claimWarmInstance } from '../../../db/fleet/instances.ts'

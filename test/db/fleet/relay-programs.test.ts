@@ -1,3 +1,4 @@
+/** The stored programs of relays: which builds are kept. */
 import { expect, test } from 'vitest'
 import { listRelayPrograms, storeRelayProgram } from '../../../db/fleet/relay-programs.ts'
 import { startApi } from '../../support/api.ts'

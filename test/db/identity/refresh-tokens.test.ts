@@ -1,3 +1,4 @@
+/** Properties of refresh tokens: at most one is live, after any sequence. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type GivenUser, startApi, type TokenSet } from '../../support/api.ts'

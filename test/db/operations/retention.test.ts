@@ -1,3 +1,4 @@
+/** The rules of retention: every table has one, and rows are deleted by it. */
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { findUsageByDay } from '../../../db/billing/usage-days.ts'

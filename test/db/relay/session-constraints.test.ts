@@ -1,3 +1,4 @@
+/** What the database refuses of relay sessions and their transitions. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'

@@ -1,3 +1,4 @@
+/** The counters of workers whose rows were deleted. */
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'

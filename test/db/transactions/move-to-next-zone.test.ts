@@ -1,3 +1,4 @@
+/** The replacement of an instance that its zone has no room for. */
 import { describe, expect, test } from 'vitest'
 import { listInstancesOfSession } from '../../../db/fleet/instances.ts'
 import { moveToNextZone } from '../../../db/transactions/move-to-next-zone.ts'

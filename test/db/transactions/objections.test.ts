@@ -1,3 +1,4 @@
+/** The objections to a transition: reports, outages of our own, deadlines that have not passed. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { findRelaySession } from '../../../db/relay/sessions.ts'
 import { writeTransitions } from '../../../db/transactions/write-transitions.ts'

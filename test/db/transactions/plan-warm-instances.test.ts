@@ -1,3 +1,4 @@
+/** The plan of warm instances when reports, starts and retirements meet. */
 import { expect, test } from 'vitest'
 import { beginEpoch } from '../../../db/epochs.ts'
 import { isWarmWorkDue, type WarmRegion } from '../../../db/fleet/warm-instances.ts'

@@ -1,3 +1,4 @@
+/** The write of an entitlement: only with the events that it is based on. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The write of transitions: once, with history, usage and audit. */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { recordCommand } from '../../../db/relay/commands.ts'

@@ -1,3 +1,4 @@
+/** What an account is billed for, as its subscriptions say. */
 import { expect, test } from 'vitest'
 import { findUnusedBilling, isBilledAddon } from '../../../domain/billing/billed-subscriptions.ts'
 

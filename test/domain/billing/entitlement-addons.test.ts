@@ -1,3 +1,4 @@
+/** Add-ons in the entitlement: sums, ends, and those in the subscription of a plan. */
 import { describe, expect, test } from 'vitest'
 import {
   addonEvent,

@@ -1,3 +1,4 @@
+/** The payment grace period of 48 hours in the entitlement. */
 import { describe, expect, test } from 'vitest'
 import {
   day,

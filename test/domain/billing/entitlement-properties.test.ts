@@ -1,3 +1,4 @@
+/** Properties of the entitlement for any events in any order. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { entitlementAt } from '../../../domain/billing/entitlement.ts'

@@ -1,3 +1,4 @@
+/** Refunds and disputes in the entitlement. */
 import { describe, expect, test } from 'vitest'
 import {
   addonEvent,

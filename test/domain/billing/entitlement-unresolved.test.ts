@@ -1,3 +1,4 @@
+/** Accepted payments that are not resolved yet, in the entitlement. */
 import { describe, expect, test } from 'vitest'
 import { entitlementAt, type UnresolvedPayment } from '../../../domain/billing/entitlement.ts'
 import { addonEvent, day, failed, failedAt, firstMonth, graceSeconds, hour, planEvent } from './billing-events.ts'

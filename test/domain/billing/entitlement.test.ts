@@ -1,3 +1,4 @@
+/** The actions of billing events, and the plan that follows from them. */
 import { describe, expect, test } from 'vitest'
 import {
   addonEvent,

@@ -1,3 +1,4 @@
+/** What each plan includes. */
 import { expect, test } from 'vitest'
 import { accessReason, addonsMax, relayLimit } from '../../../domain/billing/plans.ts'
 

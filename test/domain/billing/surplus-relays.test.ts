@@ -1,3 +1,4 @@
+/** The relays that end when a plan or add-ons end. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { addonsMax, relayLimit } from '../../../domain/billing/plans.ts'

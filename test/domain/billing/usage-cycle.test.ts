@@ -1,3 +1,4 @@
+/** The cycle of relay time, and the notices that are due in it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { dueUsageNotices, includedSeconds, type UsageCycle, usageCycleAt } from '../../../domain/billing/usage-cycle.ts'

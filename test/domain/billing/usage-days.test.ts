@@ -1,3 +1,4 @@
+/** The division of relay time into days and connections. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { sumByConnection, toUsageDays, type UsagePart } from '../../../domain/billing/usage-days.ts'

@@ -1,3 +1,4 @@
+/** The forecast of relay time to the end of the cycle. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { forecastExhaustion, forecastUsage } from '../../../domain/billing/usage-forecast.ts'

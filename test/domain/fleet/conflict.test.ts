@@ -1,3 +1,4 @@
+/** The rule that decides whether instances may be another control plane's. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { describeFleetConflict, findFleetConflict, type SeenInstance } from '../../../domain/fleet/conflict.ts'

@@ -1,3 +1,4 @@
+/** The rule that decides whether an instance gets a session. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AssignmentObservation, assignmentStatus } from '../../../domain/fleet/instance-assignment.ts'

@@ -1,3 +1,4 @@
+/** The rule of the sweep: observations, epochs, and the breaker. */
 import { describe, expect, test } from 'vitest'
 import { planSweep, type UnownedInstance } from '../../../domain/fleet/orphan-sweep.ts'
 

@@ -1,3 +1,4 @@
+/** The order of regions by room, and their capacity status. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

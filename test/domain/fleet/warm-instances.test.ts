@@ -1,3 +1,4 @@
+/** The plan of warm instances: created, retired and kept ones. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,3 +1,4 @@
+/** The groups of an account's activity. */
 import { expect, test } from 'vitest'
 import { actionFilterOf, activityGroups, includesRelays } from '../../../domain/identity/activity-groups.ts'
 

@@ -1,3 +1,4 @@
+/** The form in which addresses are accepted and compared. */
 import fc from 'fast-check'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../../db/connection.ts'

@@ -1,3 +1,4 @@
+/** The masked form of an address. */
 import { expect, test } from 'vitest'
 import { maskEmail } from '../../../domain/identity/masked-email.ts'
 

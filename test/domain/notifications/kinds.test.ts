@@ -1,3 +1,4 @@
+/** The kinds of notifications, their texts, and the ends of relays that cause one. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { usageNoticePercents } from '../../../domain/billing/usage-cycle.ts'

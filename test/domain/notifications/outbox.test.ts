@@ -1,3 +1,4 @@
+/** The channels of messages and the names of their errors. */
 import { expect, test } from 'vitest'
 import { messageChannels, RetryLaterError, UndeliverableError } from '../../../domain/notifications/outbox.ts'
 

@@ -1,3 +1,4 @@
+/** The sentences that say why a relay ended. */
 import { describe, expect, test } from 'vitest'
 import { describeRelayEnd } from '../../../domain/relay/end-texts.ts'
 import { initiators, legalTransitions, provisioningDetails } from '../../../domain/relay/session.ts'

@@ -1,3 +1,4 @@
+/** The rules of health: silence, outages of our own, deadlines. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,3 +1,4 @@
+/** The averages and times that are shown of a session's stream. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type StoredTotals, shownTotals } from '../../../domain/relay/ingest-totals.ts'

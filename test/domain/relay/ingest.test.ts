@@ -1,3 +1,4 @@
+/** The rules that read the ingest of a health report. */
 import { describe, expect, test } from 'vitest'
 import {
   type IngestRecord,

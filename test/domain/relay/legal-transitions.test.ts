@@ -1,3 +1,4 @@
+/** The legal transitions of Postgres, compared with those of the domain. */
 import { expect, test } from 'vitest'
 import { legalTransitions } from '../../../domain/relay/session.ts'
 import { startApi } from '../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The state machine of a relay session: transitions, commands, deadlines. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,3 +1,4 @@
+/** The sessions that a start resumes or displaces. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { relayCommands } from '../../../domain/relay/session.ts'

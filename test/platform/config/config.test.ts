@@ -1,3 +1,4 @@
+/** The configuration: what is required, and how problems are reported. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'

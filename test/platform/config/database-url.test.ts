@@ -1,3 +1,4 @@
+/** The URL of the database: what the service and the scripts for backups accept of it. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

@@ -1,3 +1,4 @@
+/** The variables of mail and of the mailbox. */
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../platform/config/config.ts'
 import { ConfigError } from '../../../platform/config/environment.ts'

@@ -1,3 +1,4 @@
+/** The examples of regions in the docs. */
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { regions } from '../../../platform/config/regions.ts'

@@ -1,3 +1,4 @@
+/** The regions in SVC_REGIONS, and the problems that it reports. */
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { relayVersion } from '../../../domain/relay/version.ts'

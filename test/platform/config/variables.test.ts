@@ -1,3 +1,4 @@
+/** The variables, compared with the files that are generated from them. */
 import { readdir, readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { composeVariables } from '../../../platform/config/compose-variables.ts'

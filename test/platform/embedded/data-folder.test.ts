@@ -1,3 +1,4 @@
+/** The lock of a data folder, and processes that a killed start left running. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'

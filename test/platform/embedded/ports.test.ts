@@ -1,3 +1,4 @@
+/** The choice of ports for embedded servers. */
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The embedded Postgres: a new folder, restarts, failures. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'

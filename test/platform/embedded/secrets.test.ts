@@ -1,3 +1,4 @@
+/** The generated secrets of a local start. */
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { isStandardWebhookSecret } from '../../../platform/config/values.ts'

@@ -1,3 +1,4 @@
+/** The process of an embedded server, and its log. */
 import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+/** The search for the Temporal CLI, and its installation. */
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,3 +1,4 @@
+/** The embedded Temporal: its start, and a server that answers with errors only. */
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The address of a client behind proxies. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

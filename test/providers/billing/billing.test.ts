@@ -1,3 +1,4 @@
+/** The billing provider that the configuration names. */
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../platform/config/config.ts'
 import { createBilling } from '../../../providers/billing/billing.ts'

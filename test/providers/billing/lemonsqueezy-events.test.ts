@@ -1,3 +1,4 @@
+/** The billing events that webhooks of Lemon Squeezy become. */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { parseLemonSqueezyEvent } from '../../../providers/billing/lemonsqueezy-events.ts'

@@ -1,3 +1,4 @@
+/** The calls of Lemon Squeezy's API: checkouts, lists, cancellations. */
 import { describe, expect, test } from 'vitest'
 import { createLemonSqueezy } from '../../../providers/billing/lemonsqueezy.ts'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'

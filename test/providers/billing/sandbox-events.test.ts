@@ -1,3 +1,4 @@
+/** The billing events that webhooks of the sandbox become. */
 import { describe, expect, test } from 'vitest'
 import { parseSandboxEvent } from '../../../providers/billing/sandbox-events.ts'
 

@@ -1,3 +1,4 @@
+/** The sandbox's subscriptions, which act like those of a provider. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'

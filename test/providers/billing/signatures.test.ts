@@ -1,3 +1,4 @@
+/** The signatures of webhooks over their raw bytes. */
 import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'

@@ -1,3 +1,4 @@
+/** The billing events that webhooks of Stripe become. */
 import { expect, test } from 'vitest'
 import { BillingProviderError, type WebhookDelivery } from '../../../providers/billing/provider.ts'
 import { parseStripeEvent, type StripeLookups } from '../../../providers/billing/stripe-events.ts'

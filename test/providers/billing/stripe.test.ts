@@ -1,3 +1,4 @@
+/** The calls of Stripe's API: checkouts, lists, cancellations. */
 import { describe, expect, test } from 'vitest'
 import { BillingProviderError } from '../../../providers/billing/provider.ts'
 import { createStripe } from '../../../providers/billing/stripe.ts'

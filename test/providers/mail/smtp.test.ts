@@ -1,3 +1,4 @@
+/** The delivery of mails to an SMTP server: TLS, refusals, limits of time. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'

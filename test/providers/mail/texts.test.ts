@@ -1,3 +1,4 @@
+/** The texts and markup of all mails. */
 import { expect, test } from 'vitest'
 import type { Mail, NotificationMail } from '../../../providers/mail/mail.ts'
 import { renderHtml, renderText } from '../../../providers/mail/render.ts'

@@ -1,3 +1,4 @@
+/** Sign-in with Discord, against an imitation. */
 import { expect, test } from 'vitest'
 import { OAuthDeniedError } from '../../../providers/oauth/provider.ts'
 import { startDiscord } from '../../support/oauth-discord.ts'

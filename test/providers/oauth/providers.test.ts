@@ -1,3 +1,4 @@
+/** What holds for every provider of sign-ins, against imitations. */
 import { describe, expect, test } from 'vitest'
 import { OAuthDeniedError, OAuthProviderError, oauthProviderNames } from '../../../providers/oauth/provider.ts'
 import {

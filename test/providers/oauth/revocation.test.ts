@@ -1,3 +1,4 @@
+/** The revocation of tokens at their provider. */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { OAuthDeniedError, OAuthProviderError, oauthProviderNames } from '../../../providers/oauth/provider.ts'

@@ -1,3 +1,4 @@
+/** The token responses of providers, and what is read of them. */
 import { expect, test } from 'vitest'
 import { parseTokens } from '../../../providers/oauth/tokens.ts'
 

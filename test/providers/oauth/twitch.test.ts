@@ -1,3 +1,4 @@
+/** Sign-in with Twitch, against an imitation. */
 import { expect, test } from 'vitest'
 import { OAuthDeniedError } from '../../../providers/oauth/provider.ts'
 import { authorizeAt, createProvider, newRequest, signInAt } from '../../support/oauth-exchanges.ts'

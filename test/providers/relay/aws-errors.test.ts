@@ -1,3 +1,4 @@
+/** The classes of EC2's failures, and what their messages name. */
 import { expect, test } from 'vitest'
 import { Ec2Error, ec2ErrorOf } from '../../../providers/relay/aws-errors.ts'
 import { RelayProviderError } from '../../../providers/relay/provider.ts'

@@ -1,3 +1,4 @@
+/** The requests to Hetzner's API: retries, limits, pauses. */
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import type { RelayProviderError } from '../../../providers/relay/provider.ts'

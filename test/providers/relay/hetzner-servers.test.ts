@@ -1,3 +1,4 @@
+/** The list of servers at Hetzner, page by page. */
 import { expect, test } from 'vitest'
 import { failureOf, givenHetznerRelays } from '../../support/hetzner.ts'
 

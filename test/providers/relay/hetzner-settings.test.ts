@@ -1,3 +1,4 @@
+/** The check of a region's settings at Hetzner. */
 import { expect, test } from 'vitest'
 import { failureOf, givenHetznerRelays, hetznerRegion, never, relaySpec } from '../../support/hetzner.ts'
 

@@ -1,3 +1,4 @@
+/** Relays at Hetzner Cloud, against an imitation: creation, lists, destruction. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The ids of instances and the secrets that are derived from them. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {

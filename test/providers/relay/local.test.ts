@@ -1,3 +1,4 @@
+/** Relays as processes of this machine. */
 import { execFileSync, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

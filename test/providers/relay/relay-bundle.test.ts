@@ -1,3 +1,4 @@
+/** The program of relays as one file: the same on every machine, and complete. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'

@@ -1,3 +1,4 @@
+/** The user data that installs and starts a relay in a cloud. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+/** Webhooks and Discord messages to users: signature, body, retries, private addresses. */
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import fc from 'fast-check'

@@ -1,3 +1,4 @@
+/** The URLs and addresses that endpoints may have. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,3 +1,4 @@
+/** The page on which users choose their notifications. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createUnsubscribeToken } from '../../../db/notifications/unsubscribe-tokens.ts'
 import { type GivenUser, startApi } from '../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The QR codes of the connection kit. */
 import { render } from 'preact-render-to-string'
 import { encode } from 'uqr'
 import { expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The texts of transitions and ends on the history page. */
 import { expect, test } from 'vitest'
 import type { EndedSession } from '../../../web/api-replies.ts'
 import { describeEnd, describeTransition } from '../../../web/pages/history-texts.ts'

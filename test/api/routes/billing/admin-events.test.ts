@@ -1,3 +1,4 @@
+/** The operators' list of billing events, and how they replay and dismiss them. */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -1,3 +1,4 @@
+/** The operators' view of what an account pays for, and of its subscription workflow. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { maskEmail } from '../../../../domain/identity/masked-email.ts'

@@ -1,3 +1,4 @@
+/** Checkouts of plans and add-ons, and what they refuse. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { rateLimitDefaults } from '../../../../platform/config/values.ts'
 import { startApi, statusAndCode, type TestApi } from '../../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The links with which users manage their payments. */
 import { describe, expect, test } from 'vitest'
 import { statusAndCode, type TestApi } from '../../../support/api.ts'
 import { startBillingApiDouble } from '../../../support/billing-api.ts'

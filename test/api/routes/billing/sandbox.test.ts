@@ -1,3 +1,4 @@
+/** The sandbox: outcomes of subscriptions, and the webhooks that they send. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi, statusAndCode, type TestApi } from '../../../support/api.ts'
 import { waitForPlanStatus } from '../../../support/billing-deliveries.ts'

@@ -1,3 +1,4 @@
+/** The subscriptions of an account, what is billed without effect, and cancelling. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, type ErrorBody, statusAndCode, type TestApi } from '../../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The relay time of an account: its limit, its days and its forecast. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusAndCode } from '../../../support/api.ts'

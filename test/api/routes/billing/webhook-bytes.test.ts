@@ -1,3 +1,4 @@
+/** Webhooks of unusual bytes: which are read, which are parked, and which are refused. */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'

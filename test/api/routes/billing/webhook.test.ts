@@ -1,3 +1,4 @@
+/** Signed webhooks: they are stored once, and their account gets what they state. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { maskEmail } from '../../../../domain/identity/masked-email.ts'

@@ -1,3 +1,4 @@
+/** The operators' lists of instances and orphans. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { markInstanceGone } from '../../../../db/fleet/instances.ts'

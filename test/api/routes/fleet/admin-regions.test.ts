@@ -1,3 +1,4 @@
+/** The operators' list of regions, and how they drain and resume one. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ErrorBody, statusAndCode } from '../../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The manifest of regions and the public capacity status. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../../support/api.ts'
 import { highLimits } from '../../../support/environment.ts'

@@ -1,3 +1,4 @@
+/** Sign-up and sign-in with a password, and the limits of wrong guesses. */
 import { Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createPasswords } from '../../../../api/identity/passwords.ts'

@@ -1,3 +1,4 @@
+/** The operators' search for accounts, and how they disable and change one. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../../api/views/relay-session.ts'

@@ -1,3 +1,4 @@
+/** The audit trail: what owners and operators read of it. */
 import { describe, expect, test } from 'vitest'
 import { type GivenUser, startApi, statusAndCode } from '../../../support/api.ts'
 

@@ -1,3 +1,4 @@
+/** Refresh tokens and the list of sign-ins: exchange, lost replies, replays, revocation. */
 import { createHash, randomUUID } from 'node:crypto'
 import { decodeProtectedHeader, SignJWT } from 'jose'
 import { expect, test } from 'vitest'

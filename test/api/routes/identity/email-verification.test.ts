@@ -1,3 +1,4 @@
+/** The verification of an address by a mailed link. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { type GivenUser, startApi, statusAndCode, type TokenSet } from '../../../support/api.ts'

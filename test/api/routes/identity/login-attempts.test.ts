@@ -1,3 +1,4 @@
+/** The approval of a plugin login in a browser. */
 import { expect, test } from 'vitest'
 import { revokeAllAccess } from '../../../../db/transactions/secure-account.ts'
 import { type ErrorBody, startApi, statusAndCode, type TokenSet } from '../../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The merge of an account with an identity, which its owner has to prove. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { revokeAllAccess } from '../../../../db/transactions/secure-account.ts'

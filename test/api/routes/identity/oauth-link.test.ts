@@ -1,3 +1,4 @@
+/** Linking and unlinking identities, and connecting their chats. */
 import { describe, expect, test } from 'vitest'
 import type { GivenUser } from '../../../support/api.ts'
 import { waitForBlockedQuery } from '../../../support/locks.ts'

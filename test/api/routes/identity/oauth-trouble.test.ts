@@ -1,3 +1,4 @@
+/** Providers of sign-ins that fail or answer nonsense. */
 import { describe, expect, test } from 'vitest'
 import type { OAuthProviderName } from '../../../../providers/oauth/provider.ts'
 import { startApi } from '../../../support/api.ts'

@@ -1,3 +1,4 @@
+/** Sign-in with a provider: who gets which account. */
 import { describe, expect, test } from 'vitest'
 import type { OAuthProviderName } from '../../../../providers/oauth/provider.ts'
 import { startApi } from '../../../support/api.ts'

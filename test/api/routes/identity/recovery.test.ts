@@ -1,3 +1,4 @@
+/** The reset of a password: the link, and what it ends and unlinks. */
 import { randomBytes } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type GivenUser, startApi, statusAndCode, streamTokenOf, type TokenSet } from '../../../support/api.ts'

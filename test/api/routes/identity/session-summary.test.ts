@@ -1,3 +1,4 @@
+/** The account summary that plugins and the site read. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../../api/views/relay-session.ts'

@@ -1,3 +1,4 @@
+/** The route that will replace a stream token. */
 import { expect, test } from 'vitest'
 import { startApi, statusAndCode } from '../../../support/api.ts'
 

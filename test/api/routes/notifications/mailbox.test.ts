@@ -1,3 +1,4 @@
+/** The mailbox of a local start, which shows every mail. */
 import { expect, test } from 'vitest'
 import { outboxJobs } from '../../../../activities/notifications/outbox-jobs.ts'
 import { createMailDelivery } from '../../../../providers/mail/delivery.ts'

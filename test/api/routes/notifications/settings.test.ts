@@ -1,3 +1,4 @@
+/** The settings of notifications, and the endpoint of an account. */
 import { Webhook } from 'standardwebhooks'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openMessage } from '../../../../db/notifications/outbox.ts'

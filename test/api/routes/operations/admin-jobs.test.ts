@@ -1,3 +1,4 @@
+/** The operators' list of background jobs. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { finishJob, insertMissingJobs, leaseJob } from '../../../../db/operations/jobs.ts'

@@ -1,3 +1,4 @@
+/** The list of a user's live sessions. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startService, type TestService } from '../../../support/relays.ts'
 

@@ -1,3 +1,4 @@
+/** The operators' view of sessions, and the transitions that they request. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../../api/views/relay-session.ts'

@@ -1,3 +1,4 @@
+/** Health reports of relays: what they change, and which are refused. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { relaySessionWorkflowId } from '../../../../workflows/messages.ts'

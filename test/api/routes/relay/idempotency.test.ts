@@ -1,3 +1,4 @@
+/** The Idempotency-Key of a start: repetitions get the same session. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../../api/views/relay-session.ts'

@@ -1,3 +1,4 @@
+/** The pair token, with which a phone gets the addresses to publish to. */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusAndCode, streamTokenOf } from '../../../support/api.ts'

@@ -1,3 +1,4 @@
+/** The start of a relay: reservation, limits, capacity. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../../api/views/relay-session.ts'

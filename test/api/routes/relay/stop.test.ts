@@ -1,3 +1,4 @@
+/** The stop of a relay, by session or by connection. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { statusAndCode } from '../../../support/api.ts'
