@@ -3,12 +3,14 @@ import { z } from 'zod'
 import type { OpenedAuthSession } from './auth-sessions.ts'
 import type { Services } from './services.ts'
 
-export const TokenSet = z.object({
-  cp_access_jwt: z.string(),
-  refresh_token: z.string(),
-  token_type: z.literal('Bearer'),
-  expires_in: z.int(),
-})
+export const TokenSet = z
+  .object({
+    cp_access_jwt: z.string(),
+    refresh_token: z.string(),
+    token_type: z.literal('Bearer'),
+    expires_in: z.int(),
+  })
+  .meta({ id: 'TokenSet' })
 
 /** For the API reference. */
 export const exampleTokenSet: z.infer<typeof TokenSet> = {

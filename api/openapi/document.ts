@@ -7,7 +7,7 @@ import { describeOperation, type Operation } from './operations.ts'
 import { describeErrorReplies, errorExamples, headers } from './replies.ts'
 import { createSchemaConverter } from './schemas.ts'
 import { securitySchemes } from './security.ts'
-import { describeTags } from './tags.ts'
+import { tags } from './tags.ts'
 import { describeUnversioned } from './unversioned.ts'
 import { describeWebhooks } from './webhooks.ts'
 
@@ -47,13 +47,12 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
   }
   Object.assign(paths, describeUnversioned(converter))
   const webhooks = describeWebhooks(converter)
-  const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
   const components = { Error: converter.convert(ErrorBody), ...converter.components }
   return {
     openapi: '3.1.0',
     info: { title: 'Relay control plane', version: '1', description },
     servers: [{ url: apiUrl }],
-    tags: describeTags(new Set(operations.flatMap(({ tags }) => tags))),
+    tags,
     paths,
     webhooks,
     components: {

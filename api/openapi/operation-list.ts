@@ -27,7 +27,7 @@ interface NamedOperation {
 const renderOperation = ({ method, path, operation }: NamedOperation): string =>
   `<details data-operation="${escapeHtml(operation.operationId)}">
 <summary><b>${method}</b> <code>${escapeHtml(path)}</code> ${escapeHtml(operation.summary)}</summary>
-<p>${escapeHtml(operation.description ?? '')}</p>
+<p>${escapeHtml(operation.description)}</p>
 ${renderParameters(operation)}${renderRequest(operation)}<ul>${renderReplies(operation)}</ul>
 </details>`
 

@@ -9,7 +9,7 @@ import { tagOf } from './tags.ts'
 export interface Operation {
   readonly operationId: string
   readonly summary: string
-  readonly description?: string
+  readonly description: string
   readonly tags: readonly string[]
   readonly security?: readonly object[]
   readonly parameters: readonly object[]
@@ -28,8 +28,12 @@ export function describeOperation(route: Route, converter: SchemaConverter): Ope
     parameters: [
       ...describeParameters('path', route.params, converter),
       ...describeParameters('query', route.query, converter),
-      ...describeHeaders(route.requestHeaders, true),
-      ...describeHeaders(route.optionalHeaders, false),
+      ...Object.entries(route.requestHeaders ?? {}).map(([name, text]) =>
+        describeHeader(name, { required: true, ...text }),
+      ),
+      ...Object.entries(route.optionalHeaders ?? {}).map(([name, description]) =>
+        describeHeader(name, { required: false, description }),
+      ),
     ],
     ...(requestBody ? { requestBody } : {}),
     responses: { ...describeSuccesses(route, converter), ...describeErrors(listErrorCodes(route)) },
@@ -69,11 +73,9 @@ const parameterTexts: Readonly<Record<string, string>> = {
   user_id: 'Only entries of this account.',
   provider: 'The provider of the linked account.',
   outcome: 'What happens to the subscription.',
-  email: 'The email address of the account.',
   region: 'The name of a region.',
   state: 'Only sessions in this state.',
   status: 'Only entries with this status.',
-  gone: 'Whether the instance no longer exists.',
   billed: 'What the accounts are billed for.',
   cursor: 'The `next_cursor` of the previous page.',
   view: '`dock` leaves out everything secret, for a view that may be visible on stream.',
@@ -94,18 +96,9 @@ function describeParameters(location: 'path' | 'query', schema: Route['params'],
   }))
 }
 
-const headerExamples: Readonly<Record<string, string>> = {
-  'Idempotency-Key': '9b2f6c1e-4d8a-4f3b-a7e5-0c1d2e3f4a5b',
-  'X-Pair-Token': 'pair_example_3sKd7fGh',
-  'Sec-WebSocket-Protocol': 'svc.relay.v1, ws_example_8jLm2nBv',
-}
-
-const describeHeaders = (texts: Readonly<Record<string, string>> = {}, required: boolean): object[] =>
-  Object.entries(texts).map(([name, description]) => ({
-    name,
-    in: 'header',
-    required,
-    description,
-    schema: { type: 'string' },
-    ...(headerExamples[name] ? { example: headerExamples[name] } : {}),
-  }))
+const describeHeader = (name: string, text: { readonly required: boolean; readonly description: string }): object => ({
+  name,
+  in: 'header',
+  ...text,
+  schema: { type: 'string' },
+})

@@ -1,6 +1,5 @@
-/** JSON Schemas of the OpenAPI document. Named schemas become components that are referenced. */
+/** JSON Schemas of the OpenAPI document. Schemas with an `id`, given by `meta`, become components that are referenced. */
 import { z } from 'zod'
-import { registerComponents } from './components.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -13,15 +12,12 @@ export interface SchemaConverter {
 const componentPath = '#/components/schemas/'
 
 export function createSchemaConverter(): SchemaConverter {
-  registerComponents()
   const components: Record<string, JsonSchema> = {}
 
   const addComponent = (name: string, component: JsonSchema) => {
     const text = JSON.stringify(component)
     if (JSON.stringify(components[name] ?? component) !== text)
-      throw new Error(
-        `the schema ${name} differs between requests and replies: do not name it in api/openapi/components.ts`,
-      )
+      throw new Error(`the schema ${name} differs between requests and replies: do not give it an id`)
     components[name] = component
   }
 

@@ -3,7 +3,7 @@
 interface Tag {
   readonly name: string
   readonly description: string
-  /** Prefixes of paths below the base path, or of unversioned paths. */
+  /** Prefixes of paths below the base path. */
   readonly prefixes: readonly string[]
 }
 
@@ -38,7 +38,6 @@ const allTags: readonly Tag[] = [
       '/auth/password/change',
       '/auth/email/change',
       '/user',
-      '/account',
     ],
   },
   {
@@ -86,28 +85,25 @@ const allTags: readonly Tag[] = [
   {
     name: 'Operators',
     description: 'Administration. These operations exist only when an operator password is configured.',
-    prefixes: ['/admin', '/operator'],
+    prefixes: ['/admin'],
   },
   {
     name: 'Service',
     description:
       'Health, metrics and this document, which the API serves itself; the site serves only the document. Also the mailbox for development.',
-    prefixes: ['/health', '/livez', '/readyz', '/metrics', '/openapi.json', '/mailbox'],
+    prefixes: ['/mailbox'],
   },
 ]
 
-const prefixLengthOf = ({ prefixes }: Tag, path: string): number =>
-  Math.max(
-    -1,
-    ...prefixes.filter((prefix) => path === prefix || path.startsWith(`${prefix}/`)).map((one) => one.length),
-  )
-
 /** The name of the tag of a path. */
 export function tagOf(path: string): string {
-  const [nearest] = allTags.toSorted((a, b) => prefixLengthOf(b, path) - prefixLengthOf(a, path))
-  return nearest && prefixLengthOf(nearest, path) >= 0 ? nearest.name : 'Service'
+  const covers = (prefix: string) => path === prefix || path.startsWith(`${prefix}/`)
+  const [nearest] = allTags
+    .flatMap(({ name, prefixes }) => prefixes.filter(covers).map((prefix) => ({ name, prefix })))
+    .toSorted((a, b) => b.prefix.length - a.prefix.length)
+  if (!nearest) throw new Error(`no group in api/openapi/tags.ts has the path ${path}`)
+  return nearest.name
 }
 
-/** The tags that operations have, with their descriptions. */
-export const describeTags = (used: ReadonlySet<string>): { name: string; description: string }[] =>
-  allTags.filter(({ name }) => used.has(name)).map(({ name, description }) => ({ name, description }))
+/** As the document lists them. */
+export const tags = allTags.map(({ name, description }) => ({ name, description }))

@@ -27,8 +27,8 @@ interface Parts<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** Required request headers and their descriptions. */
-  readonly requestHeaders?: Readonly<Record<string, string>>
+  /** Required request headers. */
+  readonly requestHeaders?: Readonly<Record<string, { readonly description: string; readonly example: string }>>
   /** Optional request headers and their descriptions. */
   readonly optionalHeaders?: Readonly<Record<string, string>>
   /** The success statuses and the schemas of their bodies; null for no body. */

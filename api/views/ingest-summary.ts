@@ -5,18 +5,20 @@ import { ingestEngines } from '../../domain/relay/ingest.ts'
 import { timestamp } from '../http/schemas.ts'
 import { presentStreamTotals, StreamTotals } from './stream-totals.ts'
 
-export const IngestSummaryView = z.object({
-  publishing: z.boolean(),
-  bitrate_kbps: z.int(),
-  rtt_ms: z.number().nullable(),
-  loss_pct: z.number().nullable(),
-  links: z.int(),
-  players: z.int(),
-  engine: z.enum(ingestEngines).nullable(),
-  publishing_since: timestamp,
-  reported_at: timestamp,
-  ...StreamTotals.shape,
-})
+export const IngestSummaryView = z
+  .object({
+    publishing: z.boolean(),
+    bitrate_kbps: z.int(),
+    rtt_ms: z.number().nullable(),
+    loss_pct: z.number().nullable(),
+    links: z.int(),
+    players: z.int(),
+    engine: z.enum(ingestEngines).nullable(),
+    publishing_since: timestamp,
+    reported_at: timestamp,
+    ...StreamTotals.shape,
+  })
+  .meta({ id: 'IngestSummary' })
 
 export const presentIngestSummary = (row: IngestSummaryRow): z.infer<typeof IngestSummaryView> => ({
   publishing: row.isPublishing,

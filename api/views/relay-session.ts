@@ -61,7 +61,7 @@ export const SessionView = DockSession.extend({
     .object({ srtla_url: z.string(), srt_url: z.string(), player_url: z.string(), stats_url: z.string() })
     .nullable()
     .optional(),
-})
+}).meta({ id: 'RelaySession' })
 
 export type SessionView = z.infer<typeof SessionView>
 

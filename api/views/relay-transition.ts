@@ -4,13 +4,15 @@ import type { TransitionRow } from '../../db/relay/sessions.ts'
 import { relayStates } from '../../domain/relay/session.ts'
 import { timestamp } from '../http/schemas.ts'
 
-export const TransitionView = z.object({
-  from: z.enum(relayStates),
-  to: z.enum(relayStates),
-  reason: z.string(),
-  initiator: z.string(),
-  at: timestamp,
-})
+export const TransitionView = z
+  .object({
+    from: z.enum(relayStates),
+    to: z.enum(relayStates),
+    reason: z.string(),
+    initiator: z.string(),
+    at: timestamp,
+  })
+  .meta({ id: 'RelayTransition' })
 
 export const presentTransition = (row: TransitionRow): z.infer<typeof TransitionView> => ({
   from: row.fromState,

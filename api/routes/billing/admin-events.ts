@@ -17,19 +17,21 @@ import { maskedEmail, ReasonOnly, reasonDetail } from '../schemas.ts'
 
 const Status = z.enum(billingEventStatuses)
 
-export const EventView = z.object({
-  id,
-  event_key: z.string(),
-  provider: z.enum(billingSources),
-  type: z.string(),
-  action: z.enum(billingEventActions).nullable(),
-  user_id: id.nullable(),
-  masked_email: maskedEmail,
-  status: Status,
-  received_at: timestamp,
-  occurred_at: timestamp.nullable(),
-  error: z.string().nullable(),
-})
+export const EventView = z
+  .object({
+    id,
+    event_key: z.string(),
+    provider: z.enum(billingSources),
+    type: z.string(),
+    action: z.enum(billingEventActions).nullable(),
+    user_id: id.nullable(),
+    masked_email: maskedEmail,
+    status: Status,
+    received_at: timestamp,
+    occurred_at: timestamp.nullable(),
+    error: z.string().nullable(),
+  })
+  .meta({ id: 'BillingEvent' })
 
 export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
   id: row.id,

@@ -14,19 +14,21 @@ import { EntitlementView, presentEntitlement } from '../identity/session-summary
 import { route } from '../route.ts'
 import { maskedEmail } from '../schemas.ts'
 
-export const OperatorSubscription = z.object({
-  provider: z.enum(billingSources),
-  subscription_id: z.string(),
-  kind: z.enum(subscriptionKinds),
-  status: z.enum(subscriptionStatuses),
-  quantity: z.int(),
-  period_start: timestamp.nullable(),
-  period_end: timestamp.nullable(),
-  /** When the stored subscription last changed. */
-  updated_at: timestamp,
-  /** The provider's customer id. */
-  customer_id: z.string().nullable(),
-})
+const OperatorSubscription = z
+  .object({
+    provider: z.enum(billingSources),
+    subscription_id: z.string(),
+    kind: z.enum(subscriptionKinds),
+    status: z.enum(subscriptionStatuses),
+    quantity: z.int(),
+    period_start: timestamp.nullable(),
+    period_end: timestamp.nullable(),
+    /** When the stored subscription last changed. */
+    updated_at: timestamp,
+    /** The provider's customer id. */
+    customer_id: z.string().nullable(),
+  })
+  .meta({ id: 'OperatorSubscription' })
 
 const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription> => ({
   provider: one.provider,

@@ -21,17 +21,19 @@ import { timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { route } from '../route.ts'
 
-export const SubscriptionView = z.object({
-  subscription_id: z.string(),
-  kind: z.enum(subscriptionKinds),
-  quantity: z.int(),
-  status: z.enum(sandboxStatuses),
-  period_end: timestamp.nullable(),
-  /** The outcomes that are possible now. */
-  outcomes: z.array(z.enum(sandboxOutcomes)),
-  /** Differs after each change. */
-  version: z.string(),
-})
+const SubscriptionView = z
+  .object({
+    subscription_id: z.string(),
+    kind: z.enum(subscriptionKinds),
+    quantity: z.int(),
+    status: z.enum(sandboxStatuses),
+    period_end: timestamp.nullable(),
+    /** The outcomes that are possible now. */
+    outcomes: z.array(z.enum(sandboxOutcomes)),
+    /** Differs after each change. */
+    version: z.string(),
+  })
+  .meta({ id: 'SandboxSubscription' })
 
 const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => ({
   subscription_id: one.id,

@@ -13,21 +13,23 @@ import { storableText, timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { route } from '../route.ts'
 
-export const SubscriptionView = z.object({
-  subscription_id: z.string(),
-  kind: z.enum(subscriptionKinds),
-  status: z.enum(subscriptionStatuses),
-  /** The number of add-ons; 1 for a plan. */
-  quantity: z.int(),
-  renews_at: timestamp.nullable(),
-  ends_at: timestamp.nullable(),
-  /** Add-ons without effect, because the account has no plan. */
-  billed_without_plan: z.boolean(),
-  /** One of several plans, of which only one has an effect. */
-  billed_twice: z.boolean(),
-  /** Whether it is not cancelled yet and at the configured provider. */
-  can_cancel: z.boolean(),
-})
+export const SubscriptionView = z
+  .object({
+    subscription_id: z.string(),
+    kind: z.enum(subscriptionKinds),
+    status: z.enum(subscriptionStatuses),
+    /** The number of add-ons; 1 for a plan. */
+    quantity: z.int(),
+    renews_at: timestamp.nullable(),
+    ends_at: timestamp.nullable(),
+    /** Add-ons without effect, because the account has no plan. */
+    billed_without_plan: z.boolean(),
+    /** One of several plans, of which only one has an effect. */
+    billed_twice: z.boolean(),
+    /** Whether it is not cancelled yet and at the configured provider. */
+    can_cancel: z.boolean(),
+  })
+  .meta({ id: 'Subscription' })
 
 type SubscriptionReply = z.infer<typeof SubscriptionView>
 

@@ -13,17 +13,19 @@ import { timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
 
 /** Seconds are integers: clients parse them as 32-bit numbers. */
-export const UsageView = z.object({
-  cycle_start: timestamp,
-  cycle_end: timestamp,
-  included_seconds: z.int(),
-  consumed_seconds: z.int(),
-  remaining_seconds: z.int(),
-  overage_seconds: z.int(),
-  active_sessions: z.int(),
-  enforcement: z.enum(usageEnforcements),
-  as_of: timestamp,
-})
+export const UsageView = z
+  .object({
+    cycle_start: timestamp,
+    cycle_end: timestamp,
+    included_seconds: z.int(),
+    consumed_seconds: z.int(),
+    remaining_seconds: z.int(),
+    overage_seconds: z.int(),
+    active_sessions: z.int(),
+    enforcement: z.enum(usageEnforcements),
+    as_of: timestamp,
+  })
+  .meta({ id: 'Usage' })
 
 export function presentUsage(
   { usage, entitlement: { includedSeconds: included } }: EntitlementWithUsage,

@@ -6,27 +6,29 @@ import { id, storableText, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
 import { maskedEmail } from '../schemas.ts'
 
-export const InstanceView = z.object({
-  instance_id: z.string(),
-  session_id: id.nullable(),
-  user_id: id.nullable().describe('The account of the session.'),
-  masked_email: maskedEmail,
-  region: z.string(),
-  created_at: timestamp,
-  gone_at: timestamp.nullable(),
-  /** Since when the orphan sweep has seen it without a live session. */
-  unowned_since: timestamp.nullable(),
-  /** Whether a live session owns it now. */
-  owned: z.boolean(),
-  provider: z.string().nullable(),
-  provider_id: z.string().nullable().describe("The provider's own id."),
-  zone: z.int(),
-  image: z.string().nullable().describe('What it runs.'),
-  warm: z.boolean().describe('Whether it was created without a session.'),
-  retired_at: timestamp.nullable().describe('Since when it is to be destroyed.'),
-  last_report_at: timestamp.nullable().describe('The last report that it sent without a session.'),
-  host: z.string().nullable(),
-})
+const InstanceView = z
+  .object({
+    instance_id: z.string(),
+    session_id: id.nullable(),
+    user_id: id.nullable().describe('The account of the session.'),
+    masked_email: maskedEmail,
+    region: z.string(),
+    created_at: timestamp,
+    gone_at: timestamp.nullable(),
+    /** Since when the orphan sweep has seen it without a live session. */
+    unowned_since: timestamp.nullable(),
+    /** Whether a live session owns it now. */
+    owned: z.boolean(),
+    provider: z.string().nullable(),
+    provider_id: z.string().nullable().describe("The provider's own id."),
+    zone: z.int(),
+    image: z.string().nullable().describe('What it runs.'),
+    warm: z.boolean().describe('Whether it was created without a session.'),
+    retired_at: timestamp.nullable().describe('Since when it is to be destroyed.'),
+    last_report_at: timestamp.nullable().describe('The last report that it sent without a session.'),
+    host: z.string().nullable(),
+  })
+  .meta({ id: 'Instance' })
 
 const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
   instance_id: row.instanceId,

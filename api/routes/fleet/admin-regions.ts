@@ -11,23 +11,25 @@ import { route } from '../route.ts'
 import { ReasonOnly } from '../schemas.ts'
 import { Image } from './regions.ts'
 
-export const RegionView = z.object({
-  region: z.string(),
-  display_name: z.string(),
-  provider: z.string(),
-  capacity: z.int(),
-  /** The number of instances that are to be kept ready. */
-  warm: z.int(),
-  drained_at: timestamp.nullable(),
-  image: Image,
-  /** Live sessions. */
-  sessions: z.int(),
-  instances: z
-    .object({ bound: z.int(), warm_ready: z.int(), warm_booting: z.int(), leftover: z.int() })
-    .describe(
-      'Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed.',
-    ),
-})
+const RegionView = z
+  .object({
+    region: z.string(),
+    display_name: z.string(),
+    provider: z.string(),
+    capacity: z.int(),
+    /** The number of instances that are to be kept ready. */
+    warm: z.int(),
+    drained_at: timestamp.nullable(),
+    image: Image,
+    /** Live sessions. */
+    sessions: z.int(),
+    instances: z
+      .object({ bound: z.int(), warm_ready: z.int(), warm_booting: z.int(), leftover: z.int() })
+      .describe(
+        'Existing instances: of live sessions; without a session, that have reported or have not yet; and those that are to be destroyed.',
+      ),
+  })
+  .meta({ id: 'OperatorRegion' })
 
 const presentRegion = (config: RegionConfig, row: RegionRow): z.infer<typeof RegionView> => ({
   region: config.region,

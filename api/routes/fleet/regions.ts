@@ -8,7 +8,9 @@ import { route } from '../route.ts'
 
 const Status = z.enum(capacityStatuses)
 
-export const Image = z.object({ image_id: z.string(), version: z.string(), released_at: timestamp })
+export const Image = z
+  .object({ image_id: z.string(), version: z.string(), released_at: timestamp })
+  .meta({ id: 'RelayImage' })
 
 export const manifest = route.user({
   id: 'listRegions',

@@ -14,17 +14,21 @@ const EntryId = z.string().regex(/^\d{1,18}$/, 'must be the next_cursor of a pag
 
 const Initiator = z.enum(['user', 'operator', 'system'])
 
-export const EntryView = z.object({
-  id: EntryId,
-  at: timestamp,
-  actor: Initiator,
-  action: z.string(),
-  ip: z.string().nullable(),
-  client: z.string().nullable().describe('`web`, or the name that a plugin has chosen: see `client_kind`.'),
-  client_kind: z.enum(['web', 'plugin']).nullable().describe('The kind of client, which its name does not prove.'),
-  detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+export const EntryView = z
+  .object({
+    id: EntryId,
+    at: timestamp,
+    actor: Initiator,
+    action: z.string(),
+    ip: z.string().nullable(),
+    client: z.string().nullable().describe('`web`, or the name that a plugin has chosen: see `client_kind`.'),
+    client_kind: z.enum(['web', 'plugin']).nullable().describe('The kind of client, which its name does not prove.'),
+    detail: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  })
+  .meta({ id: 'AuditEntry' })
+const OperatorEntryView = EntryView.extend({ user_id: id.nullable(), masked_email: maskedEmail }).meta({
+  id: 'OperatorAuditEntry',
 })
-export const OperatorEntryView = EntryView.extend({ user_id: id.nullable(), masked_email: maskedEmail })
 
 const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   id: row.id,

@@ -13,18 +13,20 @@ import { activeSession } from '../../views/relay-session-examples.ts'
 import { presentUsage, UsageView } from '../billing/usage.ts'
 import { route } from '../route.ts'
 
-export const EntitlementView = z.object({
-  relay_access_status: z.enum(accessStatuses),
-  reason_code: z.enum(accessReasons),
-  plan_tier: z.enum(planTiers),
-  plan_status: z.enum(planStatuses),
-  active_managed_conns: z.int(),
-  max_concurrent_conns: z.int(),
-  grace_ends_at: timestamp.nullable(),
-  surplus_ends_at: timestamp
-    .optional()
-    .describe('When the newest relays beyond the limit end. Absent while no relay is beyond it.'),
-})
+export const EntitlementView = z
+  .object({
+    relay_access_status: z.enum(accessStatuses),
+    reason_code: z.enum(accessReasons),
+    plan_tier: z.enum(planTiers),
+    plan_status: z.enum(planStatuses),
+    active_managed_conns: z.int(),
+    max_concurrent_conns: z.int(),
+    grace_ends_at: timestamp.nullable(),
+    surplus_ends_at: timestamp
+      .optional()
+      .describe('When the newest relays beyond the limit end. Absent while no relay is beyond it.'),
+  })
+  .meta({ id: 'Entitlement' })
 
 export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> => ({
   relay_access_status: entitlement.relayAccessStatus,
@@ -37,20 +39,22 @@ export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof Ent
   ...(entitlement.surplusEndsAt ? { surplus_ends_at: entitlement.surplusEndsAt.toISOString() } : {}),
 })
 
-export const UserView = z.object({
-  id,
-  email: z.string().nullable(),
-  email_verified: z.boolean(),
-  plan_tier: z.enum(planTiers),
-  relay_access_status: z.enum(accessStatuses),
-  /** Absent in operator responses, because it is a secret. */
-  stream_token: z.string().optional(),
-  linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
-  created_at: timestamp,
-  deletion_due_at: timestamp
-    .optional()
-    .describe('When the account is erased. Absent unless its owner has scheduled the deletion.'),
-})
+export const UserView = z
+  .object({
+    id,
+    email: z.string().nullable(),
+    email_verified: z.boolean(),
+    plan_tier: z.enum(planTiers),
+    relay_access_status: z.enum(accessStatuses),
+    /** Absent in operator responses, because it is a secret. */
+    stream_token: z.string().optional(),
+    linked_accounts: z.array(z.object({ provider: z.enum(oauthProviderNames), linked: z.boolean() })),
+    created_at: timestamp,
+    deletion_due_at: timestamp
+      .optional()
+      .describe('When the account is erased. Absent unless its owner has scheduled the deletion.'),
+  })
+  .meta({ id: 'User' })
 
 export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<typeof UserView> => ({
   id: row.id,

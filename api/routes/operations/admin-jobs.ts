@@ -5,19 +5,21 @@ import { ok } from '../../http/replies.ts'
 import { id, storableText, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
 
-export const JobView = z.object({
-  name: z.string(),
-  runs: z.int(),
-  failures: z.int(),
-  due_at: timestamp,
-  last_started_at: timestamp.nullable(),
-  last_success_at: timestamp.nullable(),
-  /** Null if the last run succeeded. */
-  last_error: z.string().nullable(),
-  last_duration_seconds: z.number().nullable(),
-  leased_by: id.nullable(),
-  leased_until: timestamp.nullable(),
-})
+const JobView = z
+  .object({
+    name: z.string(),
+    runs: z.int(),
+    failures: z.int(),
+    due_at: timestamp,
+    last_started_at: timestamp.nullable(),
+    last_success_at: timestamp.nullable(),
+    /** Null if the last run succeeded. */
+    last_error: z.string().nullable(),
+    last_duration_seconds: z.number().nullable(),
+    leased_by: id.nullable(),
+    leased_until: timestamp.nullable(),
+  })
+  .meta({ id: 'Job' })
 
 const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
   name: row.name,

@@ -40,7 +40,7 @@ export const OperatorSession = SessionView.extend({
   user_id: id,
   masked_email: maskedEmail,
   instance_id: z.string().nullable(),
-})
+}).meta({ id: 'OperatorRelaySession' })
 const pageSize = 100
 /** The longest wait for the result of a command or a transition, in milliseconds. */
 const workflowMillisMax = 5000

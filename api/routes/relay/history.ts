@@ -20,25 +20,27 @@ import { ConnectionId } from '../schemas.ts'
 
 const pageSizeMax = 50
 
-export const SessionRecord = z.object({
-  session_id: id,
-  connection_id: z.string(),
-  region: z.string(),
-  state: z.enum(relayStates),
-  reason: z.enum(relayReasons),
-  detail: Detail,
-  initiator: z.enum(initiators),
-  cause: z
-    .object({ reason: z.enum(relayReasons), initiator: z.enum(initiators) })
-    .describe(
-      'Why the session left its normal run: the transition to the grace in which it ended, or else its last one.',
-    ),
-  created_at: timestamp,
-  active_at: timestamp.nullable(),
-  stopped_at: timestamp.nullable(),
-  seconds_used: z.int().describe('As the Time Bank counts them.'),
-  ...StreamTotals.shape,
-})
+const SessionRecord = z
+  .object({
+    session_id: id,
+    connection_id: z.string(),
+    region: z.string(),
+    state: z.enum(relayStates),
+    reason: z.enum(relayReasons),
+    detail: Detail,
+    initiator: z.enum(initiators),
+    cause: z
+      .object({ reason: z.enum(relayReasons), initiator: z.enum(initiators) })
+      .describe(
+        'Why the session left its normal run: the transition to the grace in which it ended, or else its last one.',
+      ),
+    created_at: timestamp,
+    active_at: timestamp.nullable(),
+    stopped_at: timestamp.nullable(),
+    seconds_used: z.int().describe('As the Time Bank counts them.'),
+    ...StreamTotals.shape,
+  })
+  .meta({ id: 'RelaySessionRecord' })
 
 function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
   const { reason } = row

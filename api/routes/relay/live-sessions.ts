@@ -44,7 +44,12 @@ export const start = route.user({
   summary: 'Start a relay',
   description:
     'Starts a relay for a connection, or returns its live session: one that was stopped a moment ago continues.\n\nSend a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.\n\nRefused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).',
-  requestHeaders: { 'Idempotency-Key': 'A UUIDv4, new for each start. It is stored for one hour.' },
+  requestHeaders: {
+    'Idempotency-Key': {
+      description: 'A UUIDv4, new for each start. It is stored for one hour.',
+      example: '9b2f6c1e-4d8a-4f3b-a7e5-0c1d2e3f4a5b',
+    },
+  },
   query: View,
   body: z.object({
     connection_id: ConnectionId.default('default'),

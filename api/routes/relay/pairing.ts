@@ -12,7 +12,9 @@ export const pair = route.none({
   summary: 'Get the addresses to publish to',
   description:
     'Gives an encoder, such as a phone, the addresses to publish to without the account. 503 until the relay has an address: repeat after `Retry-After`. 404 for a wrong token and for an ended session alike.',
-  requestHeaders: { 'X-Pair-Token': 'The `pair_token` of a live relay session.' },
+  requestHeaders: {
+    'X-Pair-Token': { description: 'The `pair_token` of a live relay session.', example: 'pair_example_3sKd7fGh' },
+  },
   answers: { 200: z.object({ srtla_url: z.string(), srt_url: z.string() }) },
   refuses: ['not_found', 'temporarily_unavailable'],
   secret: true,
