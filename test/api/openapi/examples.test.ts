@@ -59,6 +59,15 @@ describe('the examples', () => {
     }
   })
 
+  test('are of requests and replies that their operation has', () => {
+    const stray = titled.filter(({ route: { body, bytesMax, answers, examples = {} } }) => {
+      const hasRequest = body !== undefined || bytesMax !== undefined
+      const statuses = Object.keys(examples.replies ?? {})
+      return (examples.requests && !hasRequest) || statuses.some((status) => !answers[Number(status)])
+    })
+    expect(stray.map(({ title }) => title)).toEqual([])
+  })
+
   test.each([
     'POST /auth/login',
     'POST /auth/refresh',
