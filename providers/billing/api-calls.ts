@@ -1,4 +1,6 @@
-/** Calls to a billing provider's API: limited in time, with checked responses and errors that contain no response data. */
+/**
+ * Calls to a billing provider's API: limited in time, with checked responses and errors that contain no response data.
+ */
 import type { z } from 'zod'
 import { BillingProviderError } from './provider.ts'
 
@@ -6,8 +8,8 @@ import { BillingProviderError } from './provider.ts'
 export const callMillisMax = 10_000
 
 /**
- * Runs `call` with a timeout. Throws {@link BillingProviderError} with a message that `describeError` makes from the library's
- * error: that error may contain a whole response.
+ * Runs `call` with a timeout. Throws {@link BillingProviderError} with a message that `describeError` makes from the
+ * library's error: that error may contain a whole response.
  * @param providerName for error messages.
  */
 export async function callWithTimeout<Result>(
@@ -31,7 +33,10 @@ export async function callWithTimeout<Result>(
   }
 }
 
-/** Checks a response against its documented shape. Throws {@link BillingProviderError} with the path of the first mismatch. */
+/**
+ * Checks a response against its documented shape. Throws {@link BillingProviderError} with the path of the first
+ * mismatch.
+ */
 export function parseResponse<Shape extends z.ZodType>(
   providerName: string,
   shape: Shape,

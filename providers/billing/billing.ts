@@ -13,7 +13,9 @@ interface Deps {
   readonly findKind: (provider: BillingProviderName, subscriptionId: string) => ReturnType<FindKind>
 }
 
-/** Loads the adapter of the configured provider (`SVC_BILLING_PROVIDER`). The others, which are large, are not loaded. */
+/**
+ * Loads the adapter of the configured provider (`SVC_BILLING_PROVIDER`). The others, which are large, are not loaded.
+ */
 export async function createBilling({ billing, siteUrl }: Config, { store, findKind }: Deps): Promise<Billing> {
   const { provider: name, webhookSecrets: secrets, sandboxWebhookUrl: webhookUrl, acceptsTestMode } = billing
   const common = { secrets, acceptsTestMode, findKind: (subscriptionId: string) => findKind(name, subscriptionId) }

@@ -76,6 +76,9 @@ export const ignoredTypes: Readonly<Record<BillingProviderName, readonly string[
   ],
 }
 
-/** The type as the label of a metric: `other` for unknown ones, since a provider has hundreds and anyone with the secret more. */
+/**
+ * The type as the label of a metric: `other` for unknown ones, since a provider has hundreds and anyone with the secret
+ * more.
+ */
 export const countedType = (provider: BillingProviderName, type: string): string =>
   handledTypes[provider].includes(type) || ignoredTypes[provider].includes(type) ? type : 'other'

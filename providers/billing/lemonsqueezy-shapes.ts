@@ -1,4 +1,7 @@
-/** The shapes of Lemon Squeezy's objects, limited to the fields in use, and the billing event that a subscription amounts to. */
+/**
+ * The shapes of Lemon Squeezy's objects, limited to the fields in use, and the billing event that a subscription
+ * amounts to.
+ */
 import { z } from 'zod'
 import type { BillingEvent, ProviderAction } from '../../domain/billing/event.ts'
 import type { SubscriptionKind } from '../../domain/billing/plans.ts'
@@ -84,8 +87,8 @@ export interface LemonSqueezyVariants {
 }
 
 /**
- * The kind of a subscription; undefined for other products of the store. The variant decides, not the custom data of the
- * purchase: buyers can change custom data in the checkout URL.
+ * The kind of a subscription; undefined for other products of the store. The variant decides, not the custom data of
+ * the purchase: buyers can change custom data in the checkout URL.
  */
 export const kindFromVariant = (variantId: string, variants: LemonSqueezyVariants): SubscriptionKind | undefined =>
   variantId === variants.planVariantId ? 'plan' : variantId === variants.addonVariantId ? 'addon' : undefined
@@ -95,7 +98,10 @@ type SubscriptionFields = Pick<
   'action' | 'subscriptionId' | 'kind' | 'at' | 'quantity' | 'collection' | 'periodStart' | 'periodEnd'
 >
 
-/** The event that leads to the subscription's state at its last change. @param namedAction overrides the action by its status. */
+/**
+ * The event that leads to the subscription's state at its last change.
+ * @param namedAction overrides the action by its status.
+ */
 export function eventFieldsFrom(
   { id: subscriptionId, attributes }: z.infer<typeof LemonSqueezySubscription>,
   kind: SubscriptionKind,
@@ -113,8 +119,8 @@ export function eventFieldsFrom(
 }
 
 /**
- * Lemon Squeezy states only the end of a period, which is monthly. Returns null if that start were later than `at`: then the
- * period is not a month, and its start is unknown.
+ * Lemon Squeezy states only the end of a period, which is monthly. Returns null if that start were later than `at`:
+ * then the period is not a month, and its start is unknown.
  */
 function inferPeriodStart(periodEnd: number, createdAt: number, at: number): number | null {
   const end = new Date(periodEnd)

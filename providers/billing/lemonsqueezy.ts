@@ -1,6 +1,6 @@
 /**
- * The adapter of Lemon Squeezy, a merchant of record. Its library stores the API key in a global variable and has no timeout:
- * the calls here set the key and limit the time.
+ * The adapter of Lemon Squeezy, a merchant of record. Its library stores the API key in a global variable and has no
+ * timeout: the calls here set the key and limit the time.
  */
 import {
   cancelSubscription,
@@ -103,8 +103,8 @@ export function createLemonSqueezy(deps: Deps): BillingProvider {
 }
 
 /**
- * A subscription belongs to the customer whose address was typed at the checkout, which may be another person's. The portal page,
- * which needs no sign-in, is therefore only for an account that has verified the customer's address.
+ * A subscription belongs to the customer whose address was typed at the checkout, which may be another person's. The
+ * portal page, which needs no sign-in, is therefore only for an account that has verified the customer's address.
  */
 async function requestPortal({ customerId, verifiedEmail }: PortalRequest, callApi: Call): Promise<string | undefined> {
   if (customerId === undefined || verifiedEmail === undefined) return undefined
@@ -113,7 +113,10 @@ async function requestPortal({ customerId, verifiedEmail }: PortalRequest, callA
   return email?.toLowerCase() === verifiedEmail.toLowerCase() ? (urls.customer_portal ?? undefined) : undefined
 }
 
-/** The effect of a second cancellation is not documented: after a refused one, the status shows whether it is cancelled already. */
+/**
+ * The effect of a second cancellation is not documented: after a refused one, the status shows whether it is cancelled
+ * already.
+ */
 async function cancel(subscriptionId: string, callApi: Call): Promise<void> {
   const id = encodeURIComponent(subscriptionId)
   let refusedWith: number | undefined

@@ -56,7 +56,10 @@ export const describeIssue = ({ issues }: z.ZodError): string => {
 /** Limits a number of add-ons to those on sale. */
 export const clampAddons = (count: number): number => Math.max(0, Math.min(addonsMax, count))
 
-/** Makes an event of test mode unusable, unless it is ignored or unusable already. @param field that states the mode. */
+/**
+ * Makes an event of test mode unusable, unless it is ignored or unusable already.
+ * @param field that states the mode.
+ */
 export const rejectTestMode = (parsed: ParsedEvent, field: string): ResolvedEvent =>
   parsed.meaning === 'ignored' || parsed.meaning === 'unusable'
     ? parsed
@@ -87,7 +90,7 @@ export const createListedSubscription = (
   fields: Omit<EventFields, 'key'>,
 ): ListedSubscription => {
   const { key: _, ...content } = createBillingEvent({ ...fields, key: '' })
-  const sorted = Object.entries(content).sort(([one], [other]) => (one < other ? -1 : 1))
+  const sorted = Object.entries(content).sort(([a], [b]) => (a < b ? -1 : 1))
   return { userRef, event: { ...content, key: `reconciled:${sha256Hex(JSON.stringify(sorted))}` } }
 }
 

@@ -1,6 +1,7 @@
 /**
- * The common interface of the billing providers: verifies and parses webhooks, opens pages for payment and management, cancels
- * and lists subscriptions. What an account is entitled to is decided by its subscription workflow (docs/billing.md).
+ * The common interface of the billing providers: verifies and parses webhooks, opens pages for payment and management,
+ * cancels and lists subscriptions. What an account is entitled to is decided by its subscription workflow
+ * (docs/billing.md).
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { BillingEvent, BillingSource } from '../../domain/billing/event.ts'
@@ -16,9 +17,13 @@ export interface WebhookDelivery {
 }
 
 interface EventName {
-  /** 1 to 300 printable characters: identical in every repetition of the event, and unique among the provider's events. */
+  /**
+   * 1 to 300 printable characters: identical in every repetition of the event, and unique among the provider's events.
+   */
   readonly key: string
-  /** The provider's name of the event type, at most 200 characters without controls; empty if it is missing or unusable. */
+  /**
+   * The provider's name of the event type, at most 200 characters without controls; empty if it is missing or unusable.
+   */
   readonly type: string
 }
 
@@ -79,7 +84,9 @@ export interface SubscriptionCustomer {
 /** The present state of one subscription, as the billing event that leads to the same state here. */
 export interface ListedSubscription {
   readonly userRef: string | null
-  /** The `action` is activate, update_addon, cancelled, downgrade or payment_failed; the `key` is a hash of the content. */
+  /**
+   * The `action` is activate, update_addon, cancelled, downgrade or payment_failed; the `key` is a hash of the content.
+   */
   readonly event: BillingEvent
   readonly customerId?: string | undefined
 }
@@ -91,7 +98,10 @@ export interface BillingProvider {
    * @param now milliseconds since 1970.
    */
   verify(delivery: WebhookDelivery, now: number): boolean
-  /** Parses a verified webhook without a request to the provider, so that it can be stored first. Rejects only if Postgres does. */
+  /**
+   * Parses a verified webhook without a request to the provider, so that it can be stored first. Rejects only if
+   * Postgres does.
+   */
   parse(delivery: WebhookDelivery): Promise<ParsedEvent>
   /** Returns the customer in a verified webhook about a subscription. Never throws. */
   parseCustomer(delivery: WebhookDelivery): SubscriptionCustomer | undefined
@@ -100,8 +110,8 @@ export interface BillingProvider {
   /** Returns the URL of a payment page. Rejects with {@link BillingProviderError}. */
   checkout(request: CheckoutRequest): Promise<string>
   /**
-   * Returns the URL of a page where the customer manages payments without a sign-in: a secret that expires soon. Undefined if the
-   * provider has no such page for the customer. Rejects with {@link BillingProviderError}.
+   * Returns the URL of a page where the customer manages payments without a sign-in: a secret that expires soon.
+   * Undefined if the provider has no such page for the customer. Rejects with {@link BillingProviderError}.
    */
   portal(request: PortalRequest): Promise<string | undefined>
   /**
@@ -111,7 +121,9 @@ export interface BillingProvider {
   cancel(subscriptionId: string): Promise<void>
   /** Returns all subscriptions, never a part of them: rejects with {@link BillingProviderError} instead. */
   list(): Promise<ListedSubscription[]>
-  /** Reads something with the configured credentials. Rejects with {@link BillingProviderError} when they do not work. */
+  /**
+   * Reads something with the configured credentials. Rejects with {@link BillingProviderError} when they do not work.
+   */
   check(): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Requests the missing parts of stored events from the provider. The backoff of failed attempts is stored with the event, so
- * that any process can make the next attempt.
+ * Requests the missing parts of stored events from the provider. The backoff of failed attempts is stored with the
+ * event, so that any process can make the next attempt.
  */
 import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
 import { type BillingProvider, BillingProviderError } from './provider.ts'
@@ -27,7 +27,9 @@ interface Deps {
   readonly events: UnresolvedEventStore
 }
 
-/** An attempt makes up to three requests of ten seconds each. After this time another process may make the next attempt. */
+/**
+ * An attempt makes up to three requests of ten seconds each. After this time another process may make the next attempt.
+ */
 const attemptSecondsMax = 45
 const firstDelaySeconds = 5
 const delaySecondsMax = 3600

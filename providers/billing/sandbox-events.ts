@@ -1,4 +1,7 @@
-/** Parses the sandbox's webhooks. Their format is part of the API contract, so that anyone with the secret can send them. */
+/**
+ * Parses the sandbox's webhooks. Their format is part of the API contract, so that anyone with the secret can send
+ * them.
+ */
 import { z } from 'zod'
 import { type ProviderAction, refundAmounts } from '../../domain/billing/event.ts'
 import { subscriptionKinds } from '../../domain/billing/plans.ts'

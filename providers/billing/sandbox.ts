@@ -1,6 +1,6 @@
 /**
- * The sandbox: a billing provider that works offline and takes no money. It stores its own subscriptions and reports changes
- * like a real provider, by signed webhooks that may get lost.
+ * The sandbox: a billing provider that works offline and takes no money. It stores its own subscriptions and reports
+ * changes like a real provider, by signed webhooks that may get lost.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -33,11 +33,11 @@ export class SandboxRefusedError extends Error {
 export interface SandboxBilling {
   readonly provider: BillingProvider
   /**
-   * Plays an outcome and reports it by a webhook. Resolves with the subscription once the webhook was answered with 200.
-   * Rejects with {@link SandboxRefusedError}, and with {@link BillingProviderError} if the webhook was not accepted: the
-   * sandbox's subscription is changed nevertheless, and reconciliation finds it.
-   * @param options `quantity` of add-ons: pays an open subscription for this many, or changes an active one to this many.
-   *   `version`: refused unless the subscription still has it, so that a repeated request acts once.
+   * Plays an outcome and reports it by a webhook. Resolves with the subscription once the webhook was answered with
+   * 200. Rejects with {@link SandboxRefusedError}, and with {@link BillingProviderError} if the webhook was not
+   * accepted: the sandbox's subscription is changed nevertheless, and reconciliation finds it.
+   * @param options `quantity` of add-ons: pays an open subscription for this many, or changes an active one to this
+   *   many. `version`: refused unless the subscription still has it, so that a repeated request acts once.
    */
   act(
     subscriptionId: string,

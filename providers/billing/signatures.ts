@@ -1,7 +1,8 @@
 /**
- * Verifies webhook signatures: HMAC-SHA256 over the bytes as received. The vendors' own verifiers accept a single secret,
- * decode the bytes as text first, which changes invalid UTF-8, and parse the body before they answer. The tests compare these
- * functions with signatures that the vendors' libraries make. None of them throws, whatever the headers contain.
+ * Verifies webhook signatures: HMAC-SHA256 over the bytes as received. The vendors' own verifiers accept a single
+ * secret, decode the bytes as text first, which changes invalid UTF-8, and parse the body before they answer. The tests
+ * compare these functions with signatures that the vendors' libraries make. None of them throws, whatever the headers
+ * contain.
  */
 
 import { createHmac } from 'node:crypto'
@@ -22,7 +23,9 @@ export function isStandardWebhook(
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': header } = headers
   if (typeof id !== 'string' || !/^[\x20-\x7e]{1,256}$/.test(id)) return false
   if (typeof timestamp !== 'string' || !isRecent(timestamp, now) || typeof header !== 'string') return false
-  const signatures = header.split(' ', signaturesMax).flatMap((one) => (one.startsWith('v1,') ? one.slice(3) : []))
+  const signatures = header
+    .split(' ', signaturesMax)
+    .flatMap((signature) => (signature.startsWith('v1,') ? signature.slice(3) : []))
   return secrets.some((secret) => includesSignature(signatures, signStandardWebhook(secret, id, timestamp, body)))
 }
 

@@ -206,7 +206,7 @@ const paidPeriod = ({ lines }: z.infer<typeof StripeInvoice>) =>
     .filter(({ parent }) => parent?.subscription_item_details?.proration !== true)
     .map(({ period }) => period)
     .filter(({ start, end }) => start < end)
-    .sort((one, other) => other.end - one.end)[0]
+    .sort((a, b) => b.end - a.end)[0]
 
 async function readCharge(object: unknown, deps: Deps): Promise<Reading> {
   const { data: charge, error } = StripeCharge.safeParse(object)

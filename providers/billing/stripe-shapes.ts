@@ -1,7 +1,7 @@
 /**
- * The shapes of Stripe's objects, limited to the fields in use, and the billing event that a subscription amounts to. The shapes
- * are those of the API version that the library requests. Webhooks have the API version of their endpoint: payloads of versions
- * before `basil` do not match.
+ * The shapes of Stripe's objects, limited to the fields in use, and the billing event that a subscription amounts to.
+ * The shapes are those of the API version that the library requests. Webhooks have the API version of their endpoint:
+ * payloads of versions before `basil` do not match.
  */
 import { z } from 'zod'
 import type { BillingEvent, ProviderAction } from '../../domain/billing/event.ts'
@@ -21,7 +21,9 @@ export const StripeSubscription = z.object({
   cancel_at: unixTime.nullish(),
   cancel_at_period_end: z.boolean().nullish(),
   canceled_at: unixTime.nullish(),
-  /** Present while Stripe does not collect payments. The customer keeps the service, whatever happens to the invoices. */
+  /**
+   * Present while Stripe does not collect payments. The customer keeps the service, whatever happens to the invoices.
+   */
   pause_collection: z.object({}).nullish(),
   customer: reference.nullish(),
   latest_invoice: reference.nullish(),
@@ -93,7 +95,10 @@ export interface StripePrices {
 
 type Metadata = z.infer<typeof metadata>
 
-/** The kind by price, or else by the metadata that our checkout writes and that only we can change; undefined for other products. */
+/**
+ * The kind by price, or else by the metadata that our checkout writes and that only we can change; undefined for other
+ * products.
+ */
 export function kindFromPrices(
   prices: readonly (string | undefined)[],
   metadata: Metadata,
@@ -107,7 +112,8 @@ export function kindFromPrices(
 export const userRefFrom = (metadata: Metadata): string | null => parseUserRef(metadata?.user_id)
 
 /**
- * The action that a subscription's status amounts to; `ignored` before the first payment, undefined for an unknown status.
+ * The action that a subscription's status amounts to; `ignored` before the first payment, undefined for an unknown
+ * status.
  */
 export function stripeActionFrom({
   status,
@@ -145,8 +151,8 @@ type SubscriptionFields = Pick<
 >
 
 /**
- * The event that leads to the subscription's state. Our checkout creates one item per subscription, but others may add items: the
- * add-ons of all items count, also beside the plan. Items at other prices are for other products.
+ * The event that leads to the subscription's state. Our checkout creates one item per subscription, but others may add
+ * items: the add-ons of all items count, also beside the plan. Items at other prices are for other products.
  */
 export function stripeEventFieldsFrom(
   subscription: Omit<z.infer<typeof StripeSubscription>, 'status'>,

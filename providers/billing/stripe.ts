@@ -1,4 +1,7 @@
-/** The adapter of Stripe. The library pins the API version of its requests; its webhook verifier is not used (see signatures.ts). */
+/**
+ * The adapter of Stripe. The library pins the API version of its requests; its webhook verifier is not used (see
+ * signatures.ts).
+ */
 import Stripe from 'stripe'
 import { z } from 'zod'
 import { callMillisMax, callWithTimeout, parseResponse } from './api-calls.ts'
@@ -110,8 +113,8 @@ function createCheckout(stripe: Stripe, prices: StripePrices, request: CheckoutR
 }
 
 /**
- * Retrieves the subscription first, because Stripe refuses a second cancellation. One with an outstanding payment ends at once:
- * only then does Stripe stop its attempts to collect the payment.
+ * Retrieves the subscription first, because Stripe refuses a second cancellation. One with an outstanding payment ends
+ * at once: only then does Stripe stop its attempts to collect the payment.
  */
 async function cancelSubscription(stripe: Stripe, id: string): Promise<Stripe.Subscription> {
   const subscription = await stripe.subscriptions.retrieve(id)
@@ -157,7 +160,8 @@ const checkoutParams = (
 
 /** Loads all pages. Stripe does not number them: only a page without new entries shows an inconsistency. */
 async function listAll(deps: Deps, callApi: Call): Promise<ListedSubscription[]> {
-  // A subscription has no time of its last change. The entries are dated now, in whole seconds like all times of Stripe.
+  // A subscription has no time of its last change. The entries are dated now, in whole seconds like all times of
+  // Stripe.
   const now = Math.floor(Date.now() / 1000) * 1000
   const listed = new Map<string, ListedSubscription[]>()
   for (let count = 1, after: string | undefined; count <= pagesMax; count += 1) {

@@ -41,7 +41,10 @@ const createSmtpTransport = ({ smtp, ca }: Pick<SmtpOptions, 'smtp' | 'ca'>) =>
     disableUrlAccess: true,
   })
 
-/** Connects, and signs in where the server requires it, without sending a mail. Rejects with the reason, without secrets. */
+/**
+ * Connects, and signs in where the server requires it, without sending a mail. Rejects with the reason, without
+ * secrets.
+ */
 export async function checkSmtp(options: Pick<SmtpOptions, 'smtp' | 'ca'>): Promise<void> {
   try {
     await createSmtpTransport(options).verify()
@@ -51,8 +54,8 @@ export async function checkSmtp(options: Pick<SmtpOptions, 'smtp' | 'ca'>): Prom
 }
 
 /**
- * Opens a connection for each mail, so that no state of an earlier one matters. The Message-ID is the same in all attempts: a
- * server that has accepted one can drop the others.
+ * Opens a connection for each mail, so that no state of an earlier one matters. The Message-ID is the same in all
+ * attempts: a server that has accepted one can drop the others.
  */
 export function createSmtpDelivery({ smtp, from, brandName, ca }: SmtpOptions): Deliver {
   const transport = createSmtpTransport({ smtp, ...(ca === undefined ? {} : { ca }) })
@@ -107,8 +110,8 @@ interface SmtpFailure extends Error {
 }
 
 /**
- * A refusal of the recipient or of the message is permanent with a 5xx reply. Other 5xx replies are about the connection, the
- * sign-in or the sender, which the operator can correct: these mails are retried.
+ * A refusal of the recipient or of the message is permanent with a 5xx reply. Other 5xx replies are about the
+ * connection, the sign-in or the sender, which the operator can correct: these mails are retried.
  */
 function describeFailure({ code, command, response, responseCode, message }: SmtpFailure): Error {
   const step = command === undefined ? '' : ` at ${command}`

@@ -8,8 +8,8 @@ interface ExpectedIssuer {
 }
 
 /**
- * Without `state`, which the caller has checked. Throws {@link OAuthDeniedError} if `iss` is another issuer, at every provider,
- * and if `iss` is missing where the provider always sends it.
+ * Without `state`, which the caller has checked. Throws {@link OAuthDeniedError} if `iss` is another issuer, at every
+ * provider, and if `iss` is missing where the provider always sends it.
  */
 export function buildCallbackUrl(
   providerName: string,

@@ -3,8 +3,8 @@ import { ClientError, ResponseBodyError } from 'openid-client'
 import { OAuthDeniedError, OAuthProviderError } from './provider.ts'
 
 /**
- * Error codes of a token endpoint that refuse the user's grant. The others (`invalid_client`, `unauthorized_client`, …) refuse
- * this service: a mistyped client secret must not look as if all users had withdrawn their grants.
+ * Error codes of a token endpoint that refuse the user's grant. The others (`invalid_client`, `unauthorized_client`, …)
+ * refuse this service: a mistyped client secret must not look as if all users had withdrawn their grants.
  */
 const grantRefusals = ['invalid_grant', 'access_denied']
 

@@ -1,4 +1,7 @@
-/** Tokens of OAuth providers: parsing a token response, the scopes for chat, and the place that a stored token is sealed for. */
+/**
+ * Tokens of OAuth providers: parsing a token response, the scopes for chat, and the place that a stored token is sealed
+ * for.
+ */
 import type { OAuthProviderName, OAuthTokens } from './provider.ts'
 
 /** The scopes to request when a user connects chat. Users may grant fewer. */

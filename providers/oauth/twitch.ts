@@ -28,11 +28,11 @@ const addMissingMetadata = (response: Readonly<Record<string, unknown>>, issuer:
   'authorization_endpoint' in response ? { issuer, revocation_endpoint: `${issuer}/revoke`, ...response } : {}
 
 const joinScopes = ({ scope }: Readonly<Record<string, unknown>>) =>
-  Array.isArray(scope) ? { scope: scope.filter((one) => typeof one === 'string').join(' ') } : {}
+  Array.isArray(scope) ? { scope: scope.filter((name) => typeof name === 'string').join(' ') } : {}
 
 /**
- * Twitch describes errors in a sentence: `{"status":400,"message":"Invalid refresh token"}`. A faulty request, such as one with
- * a wrong client secret, is 400 or 403.
+ * Twitch describes errors in a sentence: `{"status":400,"message":"Invalid refresh token"}`. A faulty request, such as
+ * one with a wrong client secret, is 400 or 403.
  */
 const addErrorCode = ({ status, message }: Readonly<Record<string, unknown>>) => {
   if (typeof status !== 'number' || typeof message !== 'string') return {}

@@ -96,8 +96,8 @@ function codeOf({ name, code }: SdkError): string {
 }
 
 /**
- * EC2's own explanation, which names the id or the action. The error itself is not kept as the cause: causes become part of
- * workflow histories, and messages about signatures and user data repeat parts of the request.
+ * EC2's own explanation, which names the id or the action. The error itself is not kept as the cause: causes become
+ * part of workflow histories, and messages about signatures and user data repeat parts of the request.
  */
 function explanationOf(code: string, { message, $metadata }: SdkError): string | undefined {
   if (typeof message !== 'string' || $metadata?.httpStatusCode === undefined) return undefined

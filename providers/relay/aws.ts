@@ -58,7 +58,8 @@ export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider 
         log.info({ instanceId, sessionId, providerId, millis }, 'relay created')
         return instance
       } catch (error) {
-        // A launched instance is kept, since a repeated call on another worker adopts it. A client token cannot be used again.
+        // A launched instance is kept, since a repeated call on another worker adopts it. A client token cannot be used
+        // again.
         if (signal.aborted) throw signal.reason
         throw error
       }
@@ -162,8 +163,8 @@ async function waitForAddress(
 }
 
 /**
- * EC2 may end a new instance, since it finds no room or too little quota for the volume. The client token is used up then,
- * so the same call would fail again. A failure of EC2 itself is most often limited to one zone.
+ * EC2 may end a new instance, since it finds no room or too little quota for the volume. The client token is used up
+ * then, so the same call would fail again. A failure of EC2 itself is most often limited to one zone.
  */
 function endedEarly({ InstanceId, StateReason }: Instance): RelayProviderError {
   const code = StateReason?.Code ?? 'an unknown reason'
@@ -186,7 +187,7 @@ async function find({ call, scope }: Calls, selection: Selection, signal?: Abort
     }
     const reply = await call('DescribeInstances', (ec2, options) => ec2.describeInstances(input, options), signal)
     const instances = (reply.Reservations ?? []).flatMap(({ Instances = [] }) => Instances)
-    found.push(...instances.filter((one) => isExisting(one) && isSelected(one, scope, selection)))
+    found.push(...instances.filter((instance) => isExisting(instance) && isSelected(instance, scope, selection)))
     page = reply.NextToken || undefined
   } while (page)
   return found
@@ -200,8 +201,8 @@ async function describeById({ call }: Calls, providerId: string, signal?: AbortS
 }
 
 /**
- * Resolves once EC2 shuts the instance down, since it costs nothing from then on, or no longer knows it. Leaves an instance of
- * another fleet alone.
+ * Resolves once EC2 shuts the instance down, since it costs nothing from then on, or no longer knows it. Leaves an
+ * instance of another fleet alone.
  */
 async function terminate(calls: Calls, providerId: string): Promise<void> {
   const InstanceIds = [providerId]

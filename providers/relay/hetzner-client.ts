@@ -1,6 +1,6 @@
 /**
- * Requests to the Hetzner Cloud API, limited in time and by the rate limit that its replies report. No error contains the token
- * or another secret.
+ * Requests to the Hetzner Cloud API, limited in time and by the rate limit that its replies report. No error contains
+ * the token or another secret.
  */
 import type { z } from 'zod'
 import { HetznerApiError, meaningOf } from './hetzner-errors.ts'
@@ -27,8 +27,8 @@ export interface HetznerRequest {
 
 export interface HetznerClient {
   /**
-   * Rejects with {@link RelayProviderError}: a {@link HetznerApiError} when the API refused the request. When `signal` is
-   * aborted, rejects with its reason; the API may have performed the request.
+   * Rejects with {@link RelayProviderError}: a {@link HetznerApiError} when the API refused the request. When `signal`
+   * is aborted, rejects with its reason; the API may have performed the request.
    */
   request<Shape extends z.ZodType>(request: HetznerRequest, shape: Shape): Promise<z.infer<Shape>>
   /** A text of the API for an error: shortened, without the token and the secrets. */
@@ -106,7 +106,10 @@ export function createHetznerClient({ apiUrl, token, requestMillisMax }: Hetzner
   }
 }
 
-/** The pause after replies that report an exhausted limit. The limit counts the requests of a project, from all processes. */
+/**
+ * The pause after replies that report an exhausted limit. The limit counts the requests of a project, from all
+ * processes.
+ */
 class RateLimit {
   #blockedUntil = 0
 

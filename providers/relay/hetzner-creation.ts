@@ -25,9 +25,9 @@ const adoptMillisMax = 60_000
 const createMillisMax = 120_000
 
 /**
- * When aborted, it rejects with the reason of the signal and leaves the server to the caller: another call, which adopts it, may
- * be under way. A request that was aborted or timed out may still be performed later, even after the instance was destroyed:
- * such a server has the labels of the instance, so the sweep finds and destroys it.
+ * When aborted, it rejects with the reason of the signal and leaves the server to the caller: another call, which
+ * adopts it, may be under way. A request that was aborted or timed out may still be performed later, even after the
+ * instance was destroyed: such a server has the labels of the instance, so the sweep finds and destroys it.
  */
 export async function createServerOnce(
   deps: Deps,

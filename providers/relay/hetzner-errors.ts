@@ -2,7 +2,9 @@
 import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 import { type ProviderErrorOptions, type ProviderFailure, RelayProviderError } from './provider.ts'
 
-/** An error reply of the API, with its machine-readable code. `code` is empty when the reply has none, as from a proxy. */
+/**
+ * An error reply of the API, with its machine-readable code. `code` is empty when the reply has none, as from a proxy.
+ */
 export class HetznerApiError extends RelayProviderError {
   override name = 'HetznerApiError'
   constructor(
@@ -69,7 +71,9 @@ const meanings: Readonly<Record<string, Meaning>> = {
   robot_unavailable: retry,
 }
 
-/** Codes that say nothing about the cause, such as `server_error` and `action_failed`, may come with a text that does. */
+/**
+ * Codes that say nothing about the cause, such as `server_error` and `action_failed`, may come with a text that does.
+ */
 const capacityText =
   /\bcapacity\b|\bplacement\b|\bresources? (are |is )?(currently )?unavailable\b|\bnot available for order\b/i
 

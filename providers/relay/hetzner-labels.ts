@@ -1,4 +1,7 @@
-/** The labels that mark a server as an instance of one region of one fleet. Servers without them are never listed or deleted. */
+/**
+ * The labels that mark a server as an instance of one region of one fleet. Servers without them are never listed or
+ * deleted.
+ */
 import type { RelaySpec } from './provider.ts'
 
 export interface LabelScope {

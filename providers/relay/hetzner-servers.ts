@@ -131,8 +131,8 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
     const first = await readPage(1, selector)
     const servers = new Map(first.servers.map((server) => [server.id, server]))
     const lastPage = lastPageOf(first)
-    // Backwards, and the first page again: when a server is deleted meanwhile, all later ones move towards the first page, so
-    // they may be read twice and are never missed.
+    // Backwards, and the first page again: when a server is deleted meanwhile, all later ones move towards the first
+    // page, so they may be read twice and are never missed.
     for (let page = lastPage; page >= 1 && lastPage > 1; page--)
       for (const server of (await readPage(page, selector)).servers) servers.set(server.id, server)
     return [...servers.values()]

@@ -1,4 +1,7 @@
-/** The parts of the Hetzner Cloud API's replies that the provider reads. All other fields are dropped, such as root passwords. */
+/**
+ * The parts of the Hetzner Cloud API's replies that the provider reads. All other fields are dropped, such as root
+ * passwords.
+ */
 import { z } from 'zod'
 
 const Server = z.object({

@@ -1,6 +1,6 @@
 /**
- * Runs relays as servers of Hetzner Cloud, one provider for each region of SVC_REGIONS. Names of servers are unique within a
- * project, so the instance id as the name keeps a repeated create from creating a second server.
+ * Runs relays as servers of Hetzner Cloud, one provider for each region of SVC_REGIONS. Names of servers are unique
+ * within a project, so the instance id as the name keeps a repeated create from creating a second server.
  */
 
 import { isInstanceId } from '../../domain/fleet/instance-id.ts'

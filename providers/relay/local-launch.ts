@@ -1,4 +1,7 @@
-/** An attempt to start the process of a relay, until it is ready, finds that another process runs the instance, or has ended. */
+/**
+ * An attempt to start the process of a relay, until it is ready, finds that another process runs the instance, or has
+ * ended.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'

@@ -49,7 +49,10 @@ const relayStop: Signals = [
   ['SIGKILL', 5000],
 ]
 
-/** Ends relays until `list` finds none, since one may have been starting at the first look. @returns how many it ended. */
+/**
+ * Ends relays until `list` finds none, since one may have been starting at the first look.
+ * @returns how many it ended.
+ */
 export async function endRelays(list: () => Promise<LocalRelay[]>, signals = relayStop): Promise<number> {
   let ended = 0
   for (let relays = await list(); relays.length > 0; relays = await list()) {

@@ -1,6 +1,7 @@
 /**
- * Runs relays as child processes of this machine, for development, tests and the embedded stack. A relay exists if and only if
- * its process does, whichever process started it. Each relay writes its ports into a state file in `<dataDir>/relay-nodes`.
+ * Runs relays as child processes of this machine, for development, tests and the embedded stack. A relay exists if and
+ * only if its process does, whichever process started it. Each relay writes its ports into a state file in
+ * `<dataDir>/relay-nodes`.
  */
 
 import { readdir, readFile, rm } from 'node:fs/promises'
@@ -24,7 +25,9 @@ export interface LocalRelayOptions {
   readonly hostOf?: (region: string) => string
   /** The address or the name of the relays of a region for users, when it is another one than they bind. */
   readonly publicHostOf?: (region: string) => string | undefined
-  /** A process of that age without a state file has lost it. By default far longer than a start takes on a busy machine. */
+  /**
+   * A process of that age without a state file has lost it. By default far longer than a start takes on a busy machine.
+   */
   readonly readyMillisMax?: number
   /** How long a description waits for the state file of a relay that is starting. A second by default. */
   readonly describeMillisMax?: number
@@ -51,7 +54,10 @@ const State = z.object({
   statsPort: port,
 })
 
-/** The relays of one data folder. Any number of processes may use it at the same time, since it holds no state in memory. */
+/**
+ * The relays of one data folder. Any number of processes may use it at the same time, since it holds no state in
+ * memory.
+ */
 export function createLocalRelayProvider({
   dataDir,
   log,
@@ -119,8 +125,9 @@ const relaysOf = async (folder: string, instanceId: string) =>
   (await listLocalRelays(folder)).filter((relay) => relay.instanceId === instanceId)
 
 /**
- * Adopts the instance or starts it. Other callers may create or destroy it at the same time, in any process, so each round reads
- * the present state. When aborted, it ends the process that it started and rejects with the reason of the signal.
+ * Adopts the instance or starts it. Other callers may create or destroy it at the same time, in any process, so each
+ * round reads the present state. When aborted, it ends the process that it started and rejects with the reason of the
+ * signal.
  */
 async function createRelay(plan: Launch, readyMillisMax: number, signal: AbortSignal): Promise<RelayInstance> {
   const until = Date.now() + createMillisMax
@@ -172,9 +179,11 @@ async function end(list: () => Promise<LocalRelay[]>): Promise<number> {
 }
 
 /**
- * Describes an instance by its processes; null when it has none any more. A relay that is starting gets a moment to write its
- * state file. One that stays without is described with ports 0: it exists, so it must be possible to list and destroy it.
- * @param relays the processes of one instance. More than one, for a moment, when two callers create it at the same time.
+ * Describes an instance by its processes; null when it has none any more. A relay that is starting gets a moment to
+ * write its state file. One that stays without is described with ports 0: it exists, so it must be possible to list and
+ * destroy it.
+ * @param relays the processes of one instance. More than one, for a moment, when two callers create it at the same
+ * time.
  */
 async function describeRelay(relays: readonly LocalRelay[], describeMillisMax: number): Promise<RelayInstance | null> {
   const [relay] = relays
@@ -194,8 +203,8 @@ async function describeRelay(relays: readonly LocalRelay[], describeMillisMax: n
 }
 
 /**
- * The instance of a state file, if its process runs. A killed relay leaves its state file behind. A file that cannot be parsed,
- * as after a power failure, counts as none, and the next relay of the instance replaces it.
+ * The instance of a state file, if its process runs. A killed relay leaves its state file behind. A file that cannot be
+ * parsed, as after a power failure, counts as none, and the next relay of the instance replaces it.
  */
 async function boundInstance(stateFile: string): Promise<{ pid: number; relay: RelayInstance } | null> {
   const { data: state } = State.safeParse(await readJson(stateFile))
@@ -208,7 +217,9 @@ async function boundInstance(stateFile: string): Promise<{ pid: number; relay: R
   return { pid, relay: { instanceId, providerId: null, sessionId, region, endpoint, createdAt: new Date(startedAt) } }
 }
 
-/** Removes the files that killed processes of an instance left behind, except for the log: state file, locks and drafts. */
+/**
+ * Removes the files that killed processes of an instance left behind, except for the log: state file, locks and drafts.
+ */
 async function removeLeftovers(folder: string, instanceId: string): Promise<void> {
   const listLeftovers = async () =>
     (await readdir(folder).catch(() => [])).filter((name) => name.startsWith(`${instanceId}.json`))

@@ -1,6 +1,6 @@
 /**
- * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every call is
- * idempotent, and a provider keeps no state of its own.
+ * The interface of relay providers, the same for child processes on this machine and for machines in a cloud. Every
+ * call is idempotent, and a provider keeps no state of its own.
  */
 
 import type { RelayEngineSetting, SlsServer } from '../../domain/relay/engines.ts'
@@ -8,7 +8,10 @@ import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
-  /** Chosen by the control plane before the call: the tag and the client token of the instance, so that it is created once. */
+  /**
+   * Chosen by the control plane before the call: the tag and the client token of the instance, so that it is created
+   * once.
+   */
   readonly instanceId: string
   /** The session that the instance is created for; null for a warm instance, which has none yet. */
   readonly sessionId: string | null
@@ -16,8 +19,9 @@ export interface RelaySpec {
   /** The number of the zone to use: 0 to `zones - 1`. */
   readonly zone: number
   /**
-   * Eight letters and digits. The relay accepts only streams with this token. Null together with the session. A cloud provider
-   * ignores it: its relays receive session and token in the reply to their first report, so no user data contains the token.
+   * Eight letters and digits. The relay accepts only streams with this token. Null together with the session. A cloud
+   * provider ignores it: its relays receive session and token in the reply to their first report, so no user data
+   * contains the token.
    */
   readonly streamToken: string | null
   /** The API that the relay reports its health to, without a path: `http://localhost:8080`. */
@@ -67,7 +71,9 @@ export interface FleetMember {
 export interface SharedAccount {
   /** All instances of the region, whatever fleet they belong to. Rejects when the list would be incomplete. */
   listAll(): Promise<FleetMember[]>
-  /** Gives an instance without a name the name of this fleet. Safe to repeat. Rejects with {@link RelayProviderError}. */
+  /**
+   * Gives an instance without a name the name of this fleet. Safe to repeat. Rejects with {@link RelayProviderError}.
+   */
   adopt(instance: FleetMember): Promise<void>
 }
 
@@ -77,15 +83,15 @@ export interface RelayProvider {
   /** How long a list may lack an instance that was created, in seconds. */
   readonly listLagSeconds: number
   /**
-   * Resolves once the instance exists and its addresses are known, possibly before its first health report. A repeated call
-   * with the same instance id and zone adopts the existing instance. Rejects with {@link RelayProviderError}.
+   * Resolves once the instance exists and its addresses are known, possibly before its first health report. A repeated
+   * call with the same instance id and zone adopts the existing instance. Rejects with {@link RelayProviderError}.
    */
   create(spec: RelaySpec, signal: AbortSignal): Promise<RelayInstance>
   /** The instance, or null when the provider does not show it. */
   describe(instanceId: string): Promise<RelayInstance | null>
   /**
-   * Resolves once the provider shows no such instance, which includes unknown instances. Proves nothing about an instance that
-   * was created less than `listLagSeconds` ago, unless its provider id is given.
+   * Resolves once the provider shows no such instance, which includes unknown instances. Proves nothing about an
+   * instance that was created less than `listLagSeconds` ago, unless its provider id is given.
    */
   destroy(instanceId: string, providerId?: string | null): Promise<void>
   /** All instances of the region, or only those of one session. Rejects when the list would be incomplete. */
@@ -97,9 +103,9 @@ export interface RelayProvider {
 }
 
 /**
- * What to do after a failed call. `retry`: the same call may succeed later. `throttled`: the provider limits calls, so it is
- * repeated after a pause and does not count as a failure. `try_other_zone`: nothing was created, and this zone has no room.
- * `give_up`: another attempt would fail too.
+ * What to do after a failed call. `retry`: the same call may succeed later. `throttled`: the provider limits calls, so
+ * it is repeated after a pause and does not count as a failure. `try_other_zone`: nothing was created, and this zone
+ * has no room. `give_up`: another attempt would fail too.
  */
 export const providerFailures = ['retry', 'throttled', 'try_other_zone', 'give_up'] as const
 export type ProviderFailure = (typeof providerFailures)[number]

@@ -1,6 +1,6 @@
 /**
- * The user data of an instance in a cloud: what cloud-init does at its first boot. It has the instance's own secret, and neither a
- * session nor a stream token, which the relay gets in the reply to a report.
+ * The user data of an instance in a cloud: what cloud-init does at its first boot. It has the instance's own secret,
+ * and neither a session nor a stream token, which the relay gets in the reply to a report.
  */
 import { readFileSync } from 'node:fs'
 import { cloudRelayPorts } from '../../domain/relay/ports.ts'

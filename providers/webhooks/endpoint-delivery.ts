@@ -1,4 +1,7 @@
-/** Delivers notifications to the endpoint of an account: signed as Standard Webhooks, or as messages of a Discord webhook. */
+/**
+ * Delivers notifications to the endpoint of an account: signed as Standard Webhooks, or as messages of a Discord
+ * webhook.
+ */
 import { Webhook } from 'standardwebhooks'
 import type { EndpointType, Notification } from '../../domain/notifications/kinds.ts'
 import { type Deliver, RetryLaterError, UndeliverableError } from '../../domain/notifications/outbox.ts'

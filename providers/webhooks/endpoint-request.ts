@@ -27,9 +27,9 @@ interface EndpointRequest {
 }
 
 /**
- * Resolves with any reply; its body is not read, and a redirect is not followed. The socket connects to the very address that was
- * checked: a name that resolves to another address a moment later (DNS rebinding) gains nothing. Rejects with
- * {@link EndpointUnreachableError}.
+ * Resolves with any reply; its body is not read, and a redirect is not followed. The socket connects to the very
+ * address that was checked: a name that resolves to another address a moment later (DNS rebinding) gains nothing.
+ * Rejects with {@link EndpointUnreachableError}.
  */
 export function postToEndpoint(
   { userId, url, headers, body }: EndpointRequest,

@@ -1,6 +1,7 @@
 /**
- * Which addresses users may have messages sent to. A user chooses the URL and this service's network sends the request, so without
- * these rules it would reach what only that network can: metadata of the machine, databases, other services (SSRF).
+ * Which addresses users may have messages sent to. A user chooses the URL and this service's network sends the request,
+ * so without these rules it would reach what only that network can: metadata of the machine, databases, other services
+ * (SSRF).
  */
 import ipaddr from 'ipaddr.js'
 import type { EndpointType } from '../../domain/notifications/kinds.ts'
@@ -22,7 +23,9 @@ const metadataAddresses = new Set(['168.63.129.16'])
 /** The only range that IANA assigns global addresses from. */
 const globalIpv6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Whether the address is a global unicast one. Addresses that contain an IPv4 address (mapped, NAT64, 6to4) are not. */
+/**
+ * Whether the address is a global unicast one. Addresses that contain an IPv4 address (mapped, NAT64, 6to4) are not.
+ */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false
   const address = ipaddr.parse(text)
@@ -79,9 +82,9 @@ export function addressOf({ hostname }: URL): string | undefined {
 }
 
 /**
- * Resolves the host of a URL that is about to be saved, so that its owner learns of a refused address at once. It may resolve
- * to another one later, so sending checks again. Unknown hosts get the same answer, which so reveals no internal names. The hosts
- * of Discord are known.
+ * Resolves the host of a URL that is about to be saved, so that its owner learns of a refused address at once. It may
+ * resolve to another one later, so sending checks again. Unknown hosts get the same answer, which so reveals no
+ * internal names. The hosts of Discord are known.
  * @param userId the account of the URL.
  */
 export async function findAddressProblem(

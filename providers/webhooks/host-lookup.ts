@@ -1,6 +1,7 @@
 /**
- * Look-ups of host names that users choose, with sockets of their own. `dns.lookup` runs in the few threads of libuv, where six names
- * whose servers never answer would stop every other look-up, file and hash of the process for half a minute.
+ * Look-ups of host names that users choose, with sockets of their own. `dns.lookup` runs in the few threads of libuv,
+ * where six names whose servers never answer would stop every other look-up, file and hash of the process for half a
+ * minute.
  */
 import { Resolver } from 'node:dns/promises'
 

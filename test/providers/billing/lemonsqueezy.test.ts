@@ -236,13 +236,13 @@ test.each([
   ['paused', 'downgrade'],
 ])('add-ons with status %s are listed as %s', async (status, action) => {
   const ends_at = '2026-04-01T10:00:00Z'
-  const one = lemonSqueezySubscription('1', {
+  const subscription = lemonSqueezySubscription('1', {
     variant_id: 1002,
     status,
     ends_at,
     first_subscription_item: { quantity: 2 },
   })
-  api.answer = listLemonSqueezyPages([one], 100)
+  api.answer = listLemonSqueezyPages([subscription], 100)
   const [entry] = await provider.list()
   expect(entry?.event).toMatchObject({ action, kind: 'addon', quantity: 2 })
   expect(await provider.list()).toEqual([entry])

@@ -102,10 +102,10 @@ test('a payment activates the subscription for a calendar month and sends a sign
 
 test('another payment renews the subscription with a new invoice', async () => {
   const { id } = await openCheckout()
-  const [one, two] = [await act(id, 'pay'), await act(id, 'pay')]
-  expect(two.periodStart).toEqual(one.periodEnd)
-  expect(two.invoiceId).not.toBe(one.invoiceId)
-  expect(lastEvent()).toMatchObject({ action: 'activate', invoiceId: two.invoiceId })
+  const [first, second] = [await act(id, 'pay'), await act(id, 'pay')]
+  expect(second.periodStart).toEqual(first.periodEnd)
+  expect(second.invoiceId).not.toBe(first.invoiceId)
+  expect(lastEvent()).toMatchObject({ action: 'activate', invoiceId: second.invoiceId })
 })
 
 test('failed attempts to renew have one new invoice, which a recovery pays', async () => {
@@ -241,7 +241,7 @@ test('a webhook that is not accepted is sent again with the same id', async () =
   await act(id, 'cancel')
   const sent = received.slice(from)
   expect(sent.map(({ status }) => status)).toEqual([503, 500, 200])
-  expect(new Set(sent.map((one) => one.id)).size).toBe(1)
+  expect(new Set(sent.map((delivery) => delivery.id)).size).toBe(1)
 })
 
 test('a change whose webhook is not accepted remains and is listed', async () => {

@@ -328,8 +328,8 @@ test('the list fails if one page fails', async () => {
 test('subscriptions of test mode are listed only if test mode is accepted', async () => {
   api.answer = listStripePages([listEntry('sub_1'), listEntry('sub_2', { livemode: true })])
   const idsOf = async (acceptsTestMode: boolean) => {
-    const one = createStripe({ ...stripeConfig, apiUrl: api.url, acceptsTestMode })
-    return (await one.list()).map(({ event }) => event.subscriptionId)
+    const stripe = createStripe({ ...stripeConfig, apiUrl: api.url, acceptsTestMode })
+    return (await stripe.list()).map(({ event }) => event.subscriptionId)
   }
   expect([await idsOf(true), await idsOf(false)]).toEqual([['sub_1', 'sub_2'], ['sub_2']])
 })

@@ -26,7 +26,7 @@ const graceSeconds = 48 * 3600
 
 /** The entitlement at a time, checked for several orders of arrival. */
 function deriveEntitlement(parsed: readonly ParsedEvent[], at: number): AccountEntitlement {
-  const events = parsed.flatMap((one) => (one.meaning === 'event' ? one.event : []))
+  const events = parsed.flatMap((result) => (result.meaning === 'event' ? result.event : []))
   const inOrder = entitlementAt(events, at, graceSeconds)
   const reversed = entitlementAt(events.toReversed(), at, graceSeconds)
   expect(reversed).toEqual(inOrder)

@@ -70,7 +70,7 @@ test('a mail of a deletion names its day, and a notification how to turn it off'
 
 test('a mail about ways to sign in names them', () => {
   const textOf = (subject: Mail['subject']) => {
-    const mail = mails.find((one) => one.subject === subject)
+    const mail = mails.find((candidate) => candidate.subject === subject)
     return mail && renderText(composeMail(mail, 'Backhaul'), 'Backhaul').replaceAll(/\s+/g, ' ')
   }
   expect(textOf('sign_in_method_added')).toContain('Google can be used to sign in')

@@ -1,4 +1,6 @@
-/** An ID token is accepted only with a valid signature of the provider, for this client and this authorization request. */
+/**
+ * An ID token is accepted only with a valid signature of the provider, for this client and this authorization request.
+ */
 import { inspect } from 'node:util'
 import { generateKeyPair, type JWTPayload } from 'jose'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** A failing provider leads to a clear error without secrets. The limits of three requests make the sign-in end within 10 s. */
+/**
+ * A failing provider leads to a clear error without secrets. The limits of three requests make the sign-in end within
+ * 10 s.
+ */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { createBoundedFetch } from '../../../providers/oauth/bounded-fetch.ts'

@@ -108,7 +108,9 @@ test('concurrent creates of one instance by several processes create one server'
   Object.assign(api.project, { createMillis: 100, listLagMillis: 50 })
   const spec = relaySpec()
 
-  const instances = await Promise.all([relays, others, relays, others, relays].map((one) => one.create(spec, never())))
+  const instances = await Promise.all(
+    [relays, others, relays, others, relays].map((provider) => provider.create(spec, never())),
+  )
 
   expect(new Set(instances.map(({ providerId }) => providerId)).size).toBe(1)
   expect(api.project.creations).toEqual(new Map([[spec.instanceId, 1]]))
@@ -194,7 +196,7 @@ test('servers of other programs, regions and fleets are neither listed nor descr
   for (const [index, provider] of providers.entries()) {
     const own = owned[index]
     expect(await provider.list()).toEqual([own])
-    for (const other of owned.filter((one) => one !== own)) {
+    for (const other of owned.filter((instance) => instance !== own)) {
       expect(await provider.describe(other.instanceId)).toBeNull()
       await provider.destroy(other.instanceId)
       await provider.destroy(other.instanceId, other.providerId)

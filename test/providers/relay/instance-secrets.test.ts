@@ -14,7 +14,7 @@ const id = createInstanceId('aws')
 
 test('the id of an instance names its provider, and no two are equal', () => {
   const ids = Array.from({ length: 1000 }, () => createInstanceId('hetzner'))
-  expect(ids.filter((one) => !/^hetzner-[0-9a-f]{16}$/.test(one))).toEqual([])
+  expect(ids.filter((instanceId) => !/^hetzner-[0-9a-f]{16}$/.test(instanceId))).toEqual([])
   expect(new Set(ids).size).toBe(ids.length)
 })
 

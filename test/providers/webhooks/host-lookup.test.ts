@@ -76,7 +76,7 @@ test('look-ups of all accounts together have a bound, after which new ones are r
   const settled = await Promise.allSettled(
     Array.from({ length: 5 }, (_, index) => resolve(`h${index}.example.com`, `user ${index}`)),
   )
-  const codes = settled.map((one) => (one.status === 'rejected' ? one.reason.code : 'resolved'))
+  const codes = settled.map((result) => (result.status === 'rejected' ? result.reason.code : 'resolved'))
   expect(codes).toEqual(['ECANCELLED', 'ECANCELLED', 'EBUSY', 'EBUSY', 'EBUSY'])
   expect(new Set(questions).size).toBe(2)
 })
