@@ -11,8 +11,10 @@ interface Subscription {
 const isBilled = ({ kind, status, quantity }: Subscription): boolean =>
   (status === 'active' || status === 'past_due') && (kind === 'plan' || quantity > 0)
 
-export const isBilledPlan = (one: Subscription): boolean => one.kind === 'plan' && isBilled(one)
-export const isBilledAddon = (one: Subscription): boolean => one.kind === 'addon' && isBilled(one)
+export const isBilledPlan = (subscription: Subscription): boolean =>
+  subscription.kind === 'plan' && isBilled(subscription)
+export const isBilledAddon = (subscription: Subscription): boolean =>
+  subscription.kind === 'addon' && isBilled(subscription)
 
 export interface UnusedBilling {
   /** The number of billed add-ons of an account without a plan. */

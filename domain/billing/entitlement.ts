@@ -1,6 +1,6 @@
 /**
- * What an account may use, as a function of all its billing events and of the time. Neither the order of the events nor a
- * repetition matters.
+ * What an account may use, as a function of all its billing events and of the time. Neither the order of the events nor
+ * a repetition matters.
  */
 import type { Millis } from '../millis.ts'
 import { type BillingEvent, billingEventActions } from './event.ts'
@@ -15,7 +15,10 @@ export interface AccountEntitlement {
   readonly planStatus: PlanStatus
   /** 0 to 3, also on the free tier. */
   readonly addons: number
-  /** The billing period of the plan, which is the Time Bank's cycle. Null if it is not known, for a grant, and on the free tier. */
+  /**
+   * The billing period of the plan, which is the Time Bank's cycle. Null if it is not known, for a grant, and on the
+   * free tier.
+   */
   readonly periodStart: Millis | null
   readonly periodEnd: Millis | null
   /** When the plan ends: the end of a cancelled period or of a grant. Null if no end is set. */
@@ -62,7 +65,7 @@ export function entitlementAt(
   const view = viewAt(grant, claims, now)
   const changesAt = deadlinesOf(grant, claims)
     .filter((at) => at > now)
-    .sort((one, other) => one - other)
+    .sort((a, b) => a - b)
     .find((at) => JSON.stringify(viewAt(grant, claims, at)) !== JSON.stringify(view))
   return { ...view, changesAt: changesAt ?? null }
 }
@@ -70,8 +73,8 @@ export function entitlementAt(
 const isOfOperator = ({ action }: BillingEvent): boolean => action === 'grant' || action === 'withdraw'
 
 /**
- * The event with every number in its range, or nothing if its time, action or kind is unusable. The inbox may hold events that
- * another release stored.
+ * The event with every number in its range, or nothing if its time, action or kind is unusable. The inbox may hold
+ * events that another release stored.
  */
 function normalize(event: BillingEvent): BillingEvent[] {
   const at = finiteOrNull(event.at)
@@ -109,8 +112,9 @@ function subscriptionsFrom(sorted: readonly BillingEvent[]): Subscription[] {
 }
 
 /**
- * Whether the subscription is for the other product now: a vendor's subscription is for the one of its latest status, or for the
- * add-on if both have the same time. One that contains both is a plan with included add-ons. In the sandbox plan and add-ons may have the same id.
+ * Whether the subscription is for the other product now: a vendor's subscription is for the one of its latest status,
+ * or for the add-on if both have the same time. One that contains both is a plan with included add-ons. In the sandbox
+ * plan and add-ons may have the same id.
  */
 const isReplaced = (subscription: Subscription, all: readonly Subscription[]): boolean =>
   subscription.provider !== 'sandbox' &&
@@ -205,10 +209,10 @@ const statusRank: Readonly<Record<PlanStatus, number>> = { none: 0, cancelled: 1
 /** The plan with the best status, of those the one that lasts longest, and of those the one with the latest period. */
 const bestOf = (plans: readonly Plan[]): Plan | undefined =>
   plans.toSorted(
-    (one, other) =>
-      statusRank[other.planStatus] - statusRank[one.planStatus] ||
-      endOf(other) - endOf(one) ||
-      (other.periodEnd ?? -Number.MAX_VALUE) - (one.periodEnd ?? -Number.MAX_VALUE),
+    (a, b) =>
+      statusRank[b.planStatus] - statusRank[a.planStatus] ||
+      endOf(b) - endOf(a) ||
+      (b.periodEnd ?? -Number.MAX_VALUE) - (a.periodEnd ?? -Number.MAX_VALUE),
   )[0]
 
 const endOf = ({ graceEndsAt, endsAt }: Plan): Millis => graceEndsAt ?? endsAt ?? Number.MAX_VALUE

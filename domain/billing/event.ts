@@ -1,6 +1,6 @@
 /**
- * The normalised form of one billing event, whether a billing provider or an operator caused it. Adapters produce it, the inbox
- * stores it and the subscription workflow applies it. Plain JSON; times are milliseconds since 1970.
+ * The normalised form of one billing event, whether a billing provider or an operator caused it. Adapters produce it,
+ * the inbox stores it and the subscription workflow applies it. Plain JSON; times are milliseconds since 1970.
  */
 import type { SubscriptionKind } from './plans.ts'
 
@@ -49,15 +49,18 @@ export interface BillingEvent {
   /** Of a refund: how much of the invoice is refunded now. */
   readonly amount: RefundAmount | null
   /**
-   * `period`: the invoice is for a period of the subscription. `other`: it is for something else, such as a proration or a manual
-   * fee. Null or absent when the provider does not state it.
+   * `period`: the invoice is for a period of the subscription. `other`: it is for something else, such as a proration
+   * or a manual fee. Null or absent when the provider does not state it.
    */
   readonly invoiceReason?: 'period' | 'other' | null
-  /** Of a plan: the number of add-ons in the same subscription, 0 to 3. Absent for none, and when the event does not state it. */
+  /**
+   * Of a plan: the number of add-ons in the same subscription, 0 to 3. Absent for none, and when the event does not
+   * state it.
+   */
   readonly addons?: number | null
   /**
-   * Stated by the events that state the status of a subscription. `paused`: the provider does not collect payments for now, and the
-   * service goes on. Absent in events of payments, and in those that an earlier release stored.
+   * Stated by the events that state the status of a subscription. `paused`: the provider does not collect payments for
+   * now, and the service goes on. Absent in events of payments, and in those that an earlier release stored.
    */
   readonly collection?: 'running' | 'paused' | null
   readonly periodStart: number | null
@@ -66,9 +69,9 @@ export interface BillingEvent {
 }
 
 /**
- * The status of an event in the inbox. `unresolved`: a request to the provider is necessary first. `pending`: the subscription
- * workflow has not applied it. `applied`. `ignored`: it does not concern this service. `parked`: it has no account or cannot be
- * used. `dead`: it was parked for too long. `dismissed`: an operator set it aside.
+ * The status of an event in the inbox. `unresolved`: a request to the provider is necessary first. `pending`: the
+ * subscription workflow has not applied it. `applied`. `ignored`: it does not concern this service. `parked`: it has no
+ * account or cannot be used. `dead`: it was parked for too long. `dismissed`: an operator set it aside.
  */
 export const billingEventStatuses = [
   'unresolved',

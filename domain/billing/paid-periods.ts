@@ -43,7 +43,7 @@ export function addPaidPeriod(state: PaidState, event: BillingEvent): void {
       refundedAt: isPayment ? null : current.refundedAt,
     }
   else if (current === null || next.start >= current.start) {
-    const refund = isPayment ? undefined : refunds.find((one) => isRefundOf(state, one, next))
+    const refund = isPayment ? undefined : refunds.find((candidate) => isRefundOf(state, candidate, next))
     state.paidPeriod = { ...next, refundedAt: refund?.at ?? null }
   }
 }
@@ -62,13 +62,13 @@ function paidPeriodOf({ paidPeriodStarts: starts }: PaidState, event: BillingEve
 }
 
 /**
- * Two periods with invoices are the same if the invoice is. Otherwise they are the same if they end together, or if one has no known
- * end and they overlap.
+ * Two periods with invoices are the same if the invoice is. Otherwise they are the same if they end together, or if one
+ * has no known end and they overlap.
  */
-function isSamePeriod(one: Period, other: Period): boolean {
-  if (one.invoiceId !== null && other.invoiceId !== null) return one.invoiceId === other.invoiceId
-  if (one.end !== null && other.end !== null) return one.end === other.end
-  return one.start < (other.end ?? Number.POSITIVE_INFINITY) && other.start < (one.end ?? Number.POSITIVE_INFINITY)
+function isSamePeriod(a: Period, b: Period): boolean {
+  if (a.invoiceId !== null && b.invoiceId !== null) return a.invoiceId === b.invoiceId
+  if (a.end !== null && b.end !== null) return a.end === b.end
+  return a.start < (b.end ?? Number.POSITIVE_INFINITY) && b.start < (a.end ?? Number.POSITIVE_INFINITY)
 }
 
 /** Only full refunds have an effect, unless they are undone, and none of an invoice that is not for a period. */
@@ -85,16 +85,16 @@ export function applyRefund(state: PaidState, event: BillingEvent): void {
 /** The money of these refunds came back. Another refund of the same period still counts. */
 function undoRefunds(state: PaidState, invoiceId: string | null): void {
   const { paidPeriod: current, refunds } = state
-  const undone = refunds.filter((one) => one.invoiceId === invoiceId)
-  state.refunds = refunds.filter((one) => one.invoiceId !== invoiceId)
+  const undone = refunds.filter((refund) => refund.invoiceId === invoiceId)
+  state.refunds = refunds.filter((refund) => refund.invoiceId !== invoiceId)
   if (!current || !undone.some(({ at }) => at === current.refundedAt)) return
-  const other = state.refunds.findLast((one) => isRefundOf(state, one, current))
+  const other = state.refunds.findLast((refund) => isRefundOf(state, refund, current))
   state.paidPeriod = { ...current, refundedAt: other?.at ?? null }
 }
 
 /**
- * A refund of a known invoice is of that invoice's period. A refund that names no invoice is of any period that had begun by then;
- * a refund of an unknown invoice too, unless the period has an invoice.
+ * A refund of a known invoice is of that invoice's period. A refund that names no invoice is of any period that had
+ * begun by then; a refund of an unknown invoice too, unless the period has an invoice.
  */
 function isRefundOf({ knownInvoices }: PaidState, refund: Refund, period: Period): boolean {
   if (refund.invoiceId !== null && knownInvoices.has(refund.invoiceId)) return refund.invoiceId === period.invoiceId

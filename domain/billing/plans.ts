@@ -3,7 +3,9 @@
 export const planTiers = ['free', 'paid'] as const
 export type PlanTier = (typeof planTiers)[number]
 
-/** `none` for the free tier; `past_due` during the payment grace period; `cancelled` until the end of the paid period. */
+/**
+ * `none` for the free tier; `past_due` during the payment grace period; `cancelled` until the end of the paid period.
+ */
 export const planStatuses = ['none', 'active', 'past_due', 'cancelled'] as const
 export type PlanStatus = (typeof planStatuses)[number]
 

@@ -21,8 +21,8 @@ export interface ReceivedBillingEvent {
 }
 
 /**
- * `subscription`: the account that the subscription named at the time of the event. `invoice`: the account that it named when
- * the invoice was created; the subscription may have another owner when the invoice is paid.
+ * `subscription`: the account that the subscription named at the time of the event. `invoice`: the account that it
+ * named when the invoice was created; the subscription may have another owner when the invoice is paid.
  */
 export type UserRefSource = 'subscription' | 'invoice'
 

@@ -43,8 +43,8 @@ export function termsOf(
 export const notPaidFor: Terms = { isPaidFor: false, graceEndsAt: null, endsAt: null }
 
 /**
- * The end of the payment grace period, put off by payments that were accepted before it: they may turn out to settle the failure,
- * or to pay for another subscription that gives the same.
+ * The end of the payment grace period, put off by payments that were accepted before it: they may turn out to settle
+ * the failure, or to pay for another subscription that gives the same.
  */
 const extendedGrace = (endsAt: Millis, unresolved: readonly UnresolvedPayment[]): Millis =>
   unresolved
@@ -63,8 +63,8 @@ export const lastsUntil = ({ graceEndsAt, endsAt }: Terms): Millis | null =>
   graceEndsAt !== null && endsAt !== null ? Math.min(graceEndsAt, endsAt) : (graceEndsAt ?? endsAt)
 
 /**
- * The end of the period, or else the next monthly anniversary of the activation. A subscription that is not known to have begun ends
- * at once: otherwise a lost activation would be worth a free month.
+ * The end of the period, or else the next monthly anniversary of the activation. A subscription that is not known to
+ * have begun ends at once: otherwise a lost activation would be worth a free month.
  */
 function cancelledUntil({ period, activatedFrom, quantity, paidPeriod }: Subscription, cancelledAt: Millis): Millis {
   if (period !== null) return period.end
@@ -72,7 +72,9 @@ function cancelledUntil({ period, activatedFrom, quantity, paidPeriod }: Subscri
   return hasBegun ? nextAnniversary(activatedFrom ?? cancelledAt, cancelledAt) : cancelledAt
 }
 
-/** The first of the anchor's monthly anniversaries (UTC, at the latest the month's last day) that comes after the time. */
+/**
+ * The first of the anchor's monthly anniversaries (UTC, at the latest the month's last day) that comes after the time.
+ */
 function nextAnniversary(anchor: Millis, after: Millis): Millis {
   const [from, to] = [new Date(anchor), new Date(after)]
   const apart = (to.getUTCFullYear() - from.getUTCFullYear()) * 12 + to.getUTCMonth() - from.getUTCMonth()

@@ -1,6 +1,6 @@
 /**
- * One subscription as a state machine. Its billing events are sorted by the provider's time and then applied one by one, so neither
- * the order of their arrival nor a repetition matters.
+ * One subscription as a state machine. Its billing events are sorted by the provider's time and then applied one by
+ * one, so neither the order of their arrival nor a repetition matters.
  */
 import type { Millis } from '../millis.ts'
 import type { BillingEvent, BillingEventAction } from './event.ts'
@@ -23,14 +23,17 @@ export interface Subscription extends PaidState {
   period: { readonly start: Millis | null; readonly end: Millis; readonly at: Millis } | null
   /** When the period of the last activation began. */
   activatedFrom: Millis | null
-  /** The first failure of each unpaid invoice, the earliest one first. The key null stands for failures that name no invoice. */
+  /**
+   * The first failure of each unpaid invoice, the earliest one first. The key null stands for failures that name no
+   * invoice.
+   */
   readonly failures: Map<string | null, Millis>
   readonly paidInvoices: Set<string>
 }
 
 /**
- * Events of the same moment are applied in this order: a payment after the failure that it settles, and what takes the most away
- * last.
+ * Events of the same moment are applied in this order: a payment after the failure that it settles, and what takes the
+ * most away last.
  */
 const severity: Readonly<Record<BillingEventAction, number>> = {
   activate: 0,
@@ -48,11 +51,14 @@ const severity: Readonly<Record<BillingEventAction, number>> = {
 const severityOf = ({ action, amount }: BillingEvent): number =>
   action === 'refund' && amount === 'none' ? 6 : severity[action]
 
-/** The order in which events are applied: by time, severity and content, which includes the key. Only identical events are equal. */
-export const compareEvents = (one: BillingEvent, other: BillingEvent): number =>
-  one.at - other.at || severityOf(one) - severityOf(other) || compareTexts(JSON.stringify(one), JSON.stringify(other))
+/**
+ * The order in which events are applied: by time, severity and content, which includes the key. Only identical events
+ * are equal.
+ */
+export const compareEvents = (a: BillingEvent, b: BillingEvent): number =>
+  a.at - b.at || severityOf(a) - severityOf(b) || compareTexts(JSON.stringify(a), JSON.stringify(b))
 
-const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)
+const compareTexts = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** @param events of one subscription and kind, at least one, sorted by {@link compareEvents}. */
 export function subscriptionFrom(events: readonly BillingEvent[]): Subscription {
@@ -81,7 +87,9 @@ export function subscriptionFrom(events: readonly BillingEvent[]): Subscription 
 
 /** One event that states what an invoice is for is enough for all events of the invoice. */
 function withInvoiceReasons(events: readonly BillingEvent[]): BillingEvent[] {
-  const others = new Set(events.filter((one) => one.invoiceReason === 'other').map((one) => one.invoiceId))
+  const others = new Set(
+    events.filter(({ invoiceReason }) => invoiceReason === 'other').map(({ invoiceId }) => invoiceId),
+  )
   others.delete(null)
   return events.map((event) => (others.has(event.invoiceId) ? { ...event, invoiceReason: 'other' } : event))
 }
@@ -167,7 +175,10 @@ function setPeriod(subscription: Subscription, event: BillingEvent): void {
   subscription.period = { start: start !== null && start < end ? start : null, end, at }
 }
 
-/** A payment settles all failures of its invoice, also later ones. A payment that names no invoice settles all earlier failures. */
+/**
+ * A payment settles all failures of its invoice, also later ones. A payment that names no invoice settles all earlier
+ * failures.
+ */
 function applyPayment(subscription: Subscription, event: BillingEvent): void {
   const { invoiceId, invoiceReason } = event
   const { failures, paidInvoices } = subscription

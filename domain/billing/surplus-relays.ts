@@ -34,8 +34,8 @@ export interface SurplusDecision {
 }
 
 /**
- * Without a plan all relays end at once. With fewer add-ons the newest relays beyond the limit end after a notice. A further
- * decrease starts the notice again; it is cancelled once all relays are within the limit.
+ * Without a plan all relays end at once. With fewer add-ons the newest relays beyond the limit end after a notice. A
+ * further decrease starts the notice again; it is cancelled once all relays are within the limit.
  */
 export function decideSurplus(request: SurplusRequest): SurplusDecision {
   const { planBefore, plan, relays, surplusEndsAt, now, noticeMillis } = request
@@ -53,6 +53,6 @@ export function decideSurplus(request: SurplusRequest): SurplusDecision {
 export const findNewestBeyond = (limit: number, relays: readonly LiveRelay[]): string[] =>
   relays
     .filter(({ countsAgainstLimit }) => countsAgainstLimit)
-    .toSorted((one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1))
+    .toSorted((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
     .slice(limit)
     .map(({ id }) => id)

@@ -1,6 +1,6 @@
 /**
- * The Time Bank's rules: a plan includes relay time for each cycle, which is the billing period of the plan or a month. Times are
- * milliseconds since 1970, months are counted in UTC.
+ * The Time Bank's rules: a plan includes relay time for each cycle, which is the billing period of the plan or a month.
+ * Times are milliseconds since 1970, months are counted in UTC.
  */
 import type { PlanTier } from './plans.ts'
 
@@ -26,9 +26,9 @@ interface BilledPlan {
 }
 
 /**
- * The cycle at `now`: the billing period of a paid plan. While that period is over or has not started, as when its renewal is late,
- * months are counted from it. Without a period it is the calendar month. Months from the 31st end on the last day of shorter
- * months, and on the 31st again in the others.
+ * The cycle at `now`: the billing period of a paid plan. While that period is over or has not started, as when its
+ * renewal is late, months are counted from it. Without a period it is the calendar month. Months from the 31st end on
+ * the last day of shorter months, and on the 31st again in the others.
  */
 export function usageCycleAt(now: number, { planTier, periodStart, periodEnd }: BilledPlan): UsageCycle {
   if (planTier === 'free' || periodEnd === null) return monthAt(now, startOfMonth(now))
@@ -37,7 +37,9 @@ export function usageCycleAt(now: number, { planTier, periodStart, periodEnd }: 
   return monthAt(now, periodEnd)
 }
 
-/** The month that contains `now`, of the months that start at `anchor`, a month after it, a month before it, and so on. */
+/**
+ * The month that contains `now`, of the months that start at `anchor`, a month after it, a month before it, and so on.
+ */
 function monthAt(now: number, anchor: number): UsageCycle {
   const [current, first] = [new Date(now), new Date(anchor)]
   const months = (current.getUTCFullYear() - first.getUTCFullYear()) * 12 + current.getUTCMonth() - first.getUTCMonth()

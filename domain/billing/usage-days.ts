@@ -21,8 +21,8 @@ export interface UsageDay {
 }
 
 /**
- * Rounds the parts to whole seconds, so that they add up to the whole seconds of their sum: each part gets the seconds that
- * complete with it when all are added up in this order.
+ * Rounds the parts to whole seconds, so that they add up to the whole seconds of their sum: each part gets the seconds
+ * that complete with it when all are added up in this order.
  */
 export function toUsageDays(parts: readonly UsagePart[]): UsageDay[] {
   const days = new Map<string, ConnectionSeconds[]>()
@@ -40,14 +40,11 @@ export function toUsageDays(parts: readonly UsagePart[]): UsageDay[] {
 /** The sum of each connection over all days, the largest first and the unnamed ones last. */
 export function sumByConnection(days: readonly UsageDay[]): ConnectionSeconds[] {
   const sums = new Map<string | null, number>()
-  for (const { connectionId, seconds } of days.flatMap((one) => one.connections))
+  for (const { connectionId, seconds } of days.flatMap(({ connections }) => connections))
     sums.set(connectionId, (sums.get(connectionId) ?? 0) + seconds)
   return [...sums]
     .map(([connectionId, seconds]) => ({ connectionId, seconds }))
-    .sort(
-      (one, other) =>
-        Number(one.connectionId === null) - Number(other.connectionId === null) || other.seconds - one.seconds,
-    )
+    .sort((a, b) => Number(a.connectionId === null) - Number(b.connectionId === null) || b.seconds - a.seconds)
 }
 
 const wholeSeconds = (micros: number): number => Math.floor(micros / 1_000_000)

@@ -1,6 +1,6 @@
 /**
- * Whether the instances that a cloud account shows fit together with the name of this fleet. Several control planes may use one
- * account: names keep them apart, and an instance without a name may be anybody's.
+ * Whether the instances that a cloud account shows fit together with the name of this fleet. Several control planes may
+ * use one account: names keep them apart, and an instance without a name may be anybody's.
  */
 
 export interface SeenInstance {
@@ -23,8 +23,8 @@ export interface FleetConflict {
 /** Null when all is well. Instances of other fleets that have a name are no conflict for a fleet that has one too. */
 export function findFleetConflict(fleetName: string | undefined, seen: readonly SeenInstance[]): FleetConflict | null {
   const own = fleetName ?? null
-  const elsewhere = seen.filter((one) => one.isKnown && one.fleetName !== own)
-  const strangers = seen.filter((one) => !one.isKnown && (one.fleetName === null || own === null))
+  const elsewhere = seen.filter((instance) => instance.isKnown && instance.fleetName !== own)
+  const strangers = seen.filter((instance) => !instance.isKnown && (instance.fleetName === null || own === null))
   if (elsewhere.length === 0 && strangers.length === 0) return null
   return { elsewhere, strangers, blocksSweep: own === null || elsewhere.length > 0 }
 }
@@ -40,7 +40,7 @@ export function describeFleetConflict(fleetName: string | undefined, { elsewhere
 function describeElsewhere(fleetName: string | undefined, elsewhere: readonly SeenInstance[]): string {
   const what = `${countOf(elsewhere)} of this database ${belong(elsewhere)}`
   if (fleetName === undefined) return `${what}: set SVC_FLEET_NAME to that name and restart the workers.`
-  if (elsewhere.every((one) => one.fleetName === null))
+  if (elsewhere.every((instance) => instance.fleetName === null))
     return `${what}: run svc fleet adopt --name ${fleetName}, unless this database is a copy of another control plane's.`
   return `${what}, and SVC_FLEET_NAME is ${fleetName}: set the former name until they have ended. If this database is a copy of another control plane's, empty it.`
 }

@@ -15,7 +15,10 @@ export interface AssignmentObservation {
 /** `unwanted`: it should stop. */
 export type AssignmentStatus = 'unassigned' | 'assigned' | 'unwanted'
 
-/** An instance keeps its assignment as long as its session lives and has no other instance, so a relay may ask repeatedly. */
+/**
+ * An instance keeps its assignment as long as its session lives and has no other instance, so a relay may ask
+ * repeatedly.
+ */
 export function assignmentStatus(observation: AssignmentObservation): AssignmentStatus {
   const { instanceId, isRetired, sessionId, state, command, boundInstanceId } = observation
   if (isRetired) return 'unwanted'

@@ -28,14 +28,14 @@ export function capacityStatusOf({ capacity }: RegionLimit, { placesTaken, isDra
 
 /** The region of a start that names none: the one that is configured as default, or else the first. */
 export const defaultRegionOf = <Region extends RegionLimit>(regions: readonly Region[]): Region | undefined =>
-  regions.find((one) => one.default) ?? regions[0]
+  regions.find((region) => region.default) ?? regions[0]
 
 /** `auto`: any region with a free place. */
 export type RequestedRegion = { readonly named: string } | 'default' | 'auto'
 
 /**
- * The regions that a start may use: the named or the default one alone, or all. A drained default region is replaced by any
- * region.
+ * The regions that a start may use: the named or the default one alone, or all. A drained default region is replaced by
+ * any region.
  */
 export function candidateRegions<Region extends RegionLimit>(
   requested: RequestedRegion,
@@ -46,7 +46,9 @@ export function candidateRegions<Region extends RegionLimit>(
   return regions.filter(({ region }) => region === name)
 }
 
-/** Regions with free places that are not drained: those with the most free places first, otherwise in the given order. */
+/**
+ * Regions with free places that are not drained: those with the most free places first, otherwise in the given order.
+ */
 export function orderByRoom<Region extends RegionLimit>(
   regions: readonly Region[],
   uses: readonly RegionUse[],
@@ -55,7 +57,7 @@ export function orderByRoom<Region extends RegionLimit>(
   return regions
     .map((region) => ({ region, freePlaces: countFreePlaces(region, byRegion.get(region.region)) }))
     .filter(({ freePlaces }) => freePlaces > 0)
-    .toSorted((one, other) => other.freePlaces - one.freePlaces)
+    .toSorted((a, b) => b.freePlaces - a.freePlaces)
     .map(({ region }) => region)
 }
 

@@ -1,15 +1,19 @@
 /**
- * The rules of warm instances: how many a region keeps ready, and which are replaced. Pure, with all durations in seconds as
- * Postgres measured them.
+ * The rules of warm instances: how many a region keeps ready, and which are replaced. Pure, with all durations in
+ * seconds as Postgres measured them.
  */
 
-/** The longest wait of a report without a session, so that an instance reports three times within the health timeout. */
+/**
+ * The longest wait of a report without a session, so that an instance reports three times within the health timeout.
+ */
 export const unboundWaitSecondsMax = (healthTimeoutSeconds: number): number => Math.min(30, healthTimeoutSeconds / 3)
 
 /** An instance that missed two reports gets no session. */
 export const warmReportSecondsMax = (healthTimeoutSeconds: number): number => (healthTimeoutSeconds * 2) / 3
 
-/** A warm instance with a session that has not reported with it for this long is replaced: it reports without waiting. */
+/**
+ * A warm instance with a session that has not reported with it for this long is replaced: it reports without waiting.
+ */
 export const assignedReportSecondsMax = 10
 
 export interface WarmInstance {
@@ -48,8 +52,8 @@ export interface WarmPlan {
 }
 
 /**
- * Instances of an old image that are ready are replaced one after the other: each serves starts until a current one is ready in
- * its place. In a region without room one is retired first, and no other before its successor is ready.
+ * Instances of an old image that are ready are replaced one after the other: each serves starts until a current one is
+ * ready in its place. In a region without room one is retired first, and no other before its successor is ready.
  * @param unbound the warm instances of the region without a session, the oldest first.
  */
 export function planWarmInstances(unbound: readonly WarmInstance[], target: WarmTarget): WarmPlan {
@@ -57,11 +61,14 @@ export function planWarmInstances(unbound: readonly WarmInstance[], target: Warm
   const usable = unbound.filter((instance) => !isSilent(instance, target))
   const current = usable.filter(({ isCurrent }) => isCurrent)
   // Those that are ready are kept before those that are starting.
-  const preferred = [...current.filter(({ hasReported }) => hasReported), ...current.filter((one) => !one.hasReported)]
+  const preferred = [
+    ...current.filter(({ hasReported }) => hasReported),
+    ...current.filter(({ hasReported }) => !hasReported),
+  ]
   const keptCurrent = preferred.slice(0, warm)
   const ready = keptCurrent.filter(({ hasReported }) => hasReported).length
   const isOneStarting = keptCurrent.length > ready
-  const old = usable.filter((one) => one.hasReported && !one.isCurrent)
+  const old = usable.filter(({ hasReported, isCurrent }) => hasReported && !isCurrent)
   const keptOld = old.slice(Math.max(0, old.length - (warm - ready)))
   const staying = new Set([...keptCurrent, ...keptOld, ...unbound.filter(({ mayHaveStream }) => mayHaveStream)])
   const leaving = target.retired + unbound.length - staying.size
@@ -70,7 +77,9 @@ export function planWarmInstances(unbound: readonly WarmInstance[], target: Warm
   if (mayCreate && hasNoRoomSoon && !isOneStarting && ready + keptOld.length >= warm) keptOld.shift()
 
   const kept = new Set([...keptCurrent, ...keptOld])
-  const retire = unbound.filter((one) => !kept.has(one) && !one.mayHaveStream).map(({ instanceId }) => instanceId)
+  const retire = unbound
+    .filter((instance) => !kept.has(instance) && !instance.mayHaveStream)
+    .map(({ instanceId }) => instanceId)
   const missing = warm - kept.size
   // Beside old ones that are ready, one more than needed exists until it replaces the next of them.
   const wanted = keptOld.length > 0 && !isOneStarting ? Math.max(1, missing) : Math.max(0, missing)

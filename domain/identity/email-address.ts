@@ -1,6 +1,6 @@
 /**
- * Parses email addresses of users and of OAuth providers by the same rule. Accounts are found by comparing addresses, so two
- * addresses that compare as equal must belong to the same mailbox.
+ * Parses email addresses of users and of OAuth providers by the same rule. Accounts are found by comparing addresses,
+ * so two addresses that compare as equal must belong to the same mailbox.
  */
 
 const charactersMax = 254
@@ -20,8 +20,8 @@ export function parseEmailAddress(text: string): ParsedEmailAddress {
 }
 
 /**
- * Whether normalisation or a case-insensitive comparison turns the character into an ASCII character. For example the Kelvin sign
- * becomes `k`, although the two addresses may belong to different mailboxes.
+ * Whether normalisation or a case-insensitive comparison turns the character into an ASCII character. For example the
+ * Kelvin sign becomes `k`, although the two addresses may belong to different mailboxes.
  */
 const isComparedAsAscii = (character: string): boolean =>
   !isAscii(character) && (hasAscii(character.normalize('NFC')) || hasAscii(character.toLowerCase()))

@@ -1,10 +1,12 @@
-/** Email addresses as they may be shown where they cannot be erased with their account, such as in workflow histories. */
+/**
+ * Email addresses as they may be shown where they cannot be erased with their account, such as in workflow histories.
+ */
 
 const mask = '•••'
 
 /**
- * The first character of the local part and of the domain, and the top-level domain: `s•••@e•••.com`. Enough to recognise an
- * address, not to write to it. Characters that Markdown interprets are left out.
+ * The first character of the local part and of the domain, and the top-level domain: `s•••@e•••.com`. Enough to
+ * recognise an address, not to write to it. Characters that Markdown interprets are left out.
  */
 export function maskEmail(address: string): string {
   const at = address.lastIndexOf('@')

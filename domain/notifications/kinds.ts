@@ -23,11 +23,17 @@ export type NotificationChannel = (typeof notificationChannels)[number]
 /** What costs its owner the plan, or relays in use, because of a payment. */
 const billingKinds: readonly NotificationKind[] = ['payment_failed', 'plan_ending', 'relays_surplus']
 
-/** Whether a kind is on for an account that has chosen nothing: by email, what costs a stream or a plan unless its owner acts. */
+/**
+ * Whether a kind is on for an account that has chosen nothing: by email, what costs a stream or a plan unless its owner
+ * acts.
+ */
 export const isOnByDefault = (kind: NotificationKind, channel: NotificationChannel): boolean =>
   channel === 'email' && (kind === 'relay_ending_soon' || isUnlimited(kind))
 
-/** Whether each notification of a kind is sent, also beyond {@link notificationsPerHourMax}: payments are few, and cost the plan. */
+/**
+ * Whether each notification of a kind is sent, also beyond {@link notificationsPerHourMax}: payments are few, and cost
+ * the plan.
+ */
 export const isUnlimited = (kind: NotificationKind): boolean => billingKinds.includes(kind)
 
 /** A plan's end is notified when it is this close. */
@@ -117,7 +123,10 @@ export type Notification =
 /** A notification that can be enabled. */
 export type AccountNotification = Exclude<Notification, { readonly kind: 'test' }>
 
-/** An account gets no more notifications within an hour, on all channels together. A relay that fails again and again reaches it. */
+/**
+ * An account gets no more notifications within an hour, on all channels together. A relay that fails again and again
+ * reaches it.
+ */
 export const notificationsPerHourMax = 60
 
 /** Whether the user asked for this end. All other ends are notified. */

@@ -1,7 +1,7 @@
 /**
- * The rules of silence: when a relay is lost, how long its deadlines are extended, and when its usage ends. Silence counts
- * only while an api process could take reports and their path to it was open, and provisioning time only while a worker could
- * create instances. All durations are in seconds, as Postgres measured them.
+ * The rules of silence: when a relay is lost, how long its deadlines are extended, and when its usage ends. Silence
+ * counts only while an api process could take reports and their path to it was open, and provisioning time only while a
+ * worker could create instances. All durations are in seconds, as Postgres measured them.
  */
 import {
   idleSecondsMin,
@@ -18,8 +18,8 @@ export type ProcessRole = (typeof processRoles)[number]
 const absenceSecondsMax: Readonly<Record<ProcessRole, number>> = { api: 10, worker: 15 }
 
 /**
- * A role counts as absent when no process has confirmed its presence for this long. It is a small part of the time limit that
- * it protects, so that short absences can't add up to the limit unnoticed.
+ * A role counts as absent when no process has confirmed its presence for this long. It is a small part of the time
+ * limit that it protects, so that short absences can't add up to the limit unnoticed.
  */
 export const absenceSeconds = (role: ProcessRole, limitSeconds: number): number =>
   Math.min(absenceSecondsMax[role], limitSeconds / 3)
@@ -51,7 +51,10 @@ const receptionOf = ({ api, path }: Reception): Presence => ({
 const isReceiving = (reception: Reception, limitSeconds: number): boolean =>
   isPresent('api', receptionOf(reception), limitSeconds)
 
-/** A probe of the path that has not succeeded for longer proves nothing: its worker may be where the address never answers. */
+/**
+ * A probe of the path that has not succeeded for longer proves nothing: its worker may be where the address never
+ * answers.
+ */
 export const probeTrustedHours = 24
 
 /** The last report of a relay, and when reports could be received. */
@@ -78,7 +81,9 @@ const withOpenPath = <Observation extends Reception>(observation: Observation): 
   path: null,
 })
 
-/** Silence of an active session. A relay that never reported is silent from the time on when its session became active. */
+/**
+ * Silence of an active session. A relay that never reported is silent from the time on when its session became active.
+ */
 export interface ActiveObservation extends ReportObservation {
   readonly region: string
   readonly activeSeconds: number
@@ -143,9 +148,9 @@ export const isUnheard = (observation: BoundObservation, healthTimeoutSeconds: n
   isOverdue(withOpenPath(observation), healthTimeoutSeconds)
 
 /**
- * When most relays of a region fall silent together, the cause is the region or the way to it, and stopping its relays would
- * make it worse. Relays that have been silent for half the timeout count as well: otherwise the first few would be stopped
- * before the others are noticed.
+ * When most relays of a region fall silent together, the cause is the region or the way to it, and stopping its relays
+ * would make it worse. Relays that have been silent for half the timeout count as well: otherwise the first few would
+ * be stopped before the others are noticed.
  */
 export const isRegionalOutage = ({ active, quiet }: { readonly active: number; readonly quiet: number }): boolean =>
   active >= 5 && quiet > active / 2
@@ -154,8 +159,8 @@ export const isRegionalOutage = ({ active, quiet }: { readonly active: number; r
 const chargedSecondsAfterReport = 30
 
 /**
- * How long ago the use of a stopped session ended. A relay that stopped reporting before its session ended is charged until
- * shortly after its last report.
+ * How long ago the use of a stopped session ended. A relay that stopped reporting before its session ended is charged
+ * until shortly after its last report.
  */
 export function usageEndedSecondsAgo(
   observation: ReportObservation,

@@ -1,7 +1,7 @@
 /**
- * The totals of a session: what the processes of its relays have received, one after the other. The counters of a process begin
- * at 0. Reports may overtake each other, so a smaller counter of a process, and any of an earlier process, is that of an older
- * report.
+ * The totals of a session: what the processes of its relays have received, one after the other. The counters of a
+ * process begin at 0. Reports may overtake each other, so a smaller counter of a process, and any of an earlier
+ * process, is that of an older report.
  */
 
 /** What a report states about the process that sent it. All are null when the report does not state the bytes. */
@@ -10,7 +10,9 @@ export interface ProcessTotals {
   readonly bytesTotal: number | null
   /** The time with data so far, in milliseconds. Former relays do not state it. */
   readonly publishingMs: number | null
-  /** In milliseconds since 1970 by its clock. The processes of a former relay, which does not state it, count as one. */
+  /**
+   * In milliseconds since 1970 by its clock. The processes of a former relay, which does not state it, count as one.
+   */
   readonly startedAtMs: number | null
 }
 
@@ -51,8 +53,8 @@ export function totalsAfter(
   }
 }
 
-const larger = (one: number | null, other: number | null): number | null =>
-  one === null || other === null ? (one ?? other) : Math.max(one, other)
+const larger = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.max(a, b)
 
 export interface StoredTotals extends SessionTotals {
   readonly peakBitrateKbps: number
@@ -67,9 +69,9 @@ export interface ShownTotals {
 }
 
 /**
- * The time with a stream is at most the time for which the session was active, and the average at most the peak. Of relays that
- * measure both this is so already, but for what they receive before the control plane knows that they run. The time of a former
- * relay is that between pairs of reports, which is too short.
+ * The time with a stream is at most the time for which the session was active, and the average at most the peak. Of
+ * relays that measure both this is so already, but for what they receive before the control plane knows that they run.
+ * The time of a former relay is that between pairs of reports, which is too short.
  */
 export const shownTotals = (totals: StoredTotals): ShownTotals => {
   const { bytesReceived, secondsPublishing, peakBitrateKbps, activeSeconds } = totals

@@ -1,6 +1,7 @@
 /**
- * The ingest of a relay: the stream that it receives, as its health reports state it. The service keeps the last summary, the
- * bitrate of the last ten minutes and totals per session. Times are seconds since 1970 by the database's clock.
+ * The ingest of a relay: the stream that it receives, as its health reports state it. The service keeps the last
+ * summary, the bitrate of the last ten minutes and totals per session. Times are seconds since 1970 by the database's
+ * clock.
  */
 import {
   noProcess,
@@ -90,7 +91,9 @@ const summarize = (stats: IngestStats, isPublishing: boolean): IngestSummary => 
 
 const wholeUpTo = (max: number, value = 0): number => Math.min(Math.round(value), max)
 
-/** A summary counts for three report intervals: as the present state, and as the time for which a stream was received. */
+/**
+ * A summary counts for three report intervals: as the present state, and as the time for which a stream was received.
+ */
 export const summaryAgeSecondsMax = (healthIntervalSeconds: number): number => 3 * healthIntervalSeconds
 
 export const recentSlots = 60
@@ -116,8 +119,8 @@ export const noIngest: IngestRecord = {
 }
 
 /**
- * The record after a report. `db/relay/health.ts` computes the same in SQL, for many sessions in one statement; a test compares
- * both.
+ * The record after a report. `db/relay/health.ts` computes the same in SQL, for many sessions in one statement; a test
+ * compares both.
  * @param isSameInstance whether the report before came from the same instance.
  */
 export function ingestAfter(
@@ -186,8 +189,8 @@ export interface ShownIngest<Time> {
 }
 
 /**
- * The present ingest. A relay that has not reported for several intervals may be gone, so nothing counts as published since its
- * last summary.
+ * The present ingest. A relay that has not reported for several intervals may be gone, so nothing counts as published
+ * since its last summary.
  */
 export const shownIngest = <Time>(
   last: ShownIngest<Time> & { readonly at: Time; readonly ageSeconds: number },

@@ -8,5 +8,8 @@ export interface RelayPorts {
   readonly statsPort: number
 }
 
-/** The ports of each relay in a cloud, where it has a machine of its own. Relays that share a machine bind free ports instead. */
+/**
+ * The ports of each relay in a cloud, where it has a machine of its own. Relays that share a machine bind free ports
+ * instead.
+ */
 export const cloudRelayPorts: RelayPorts = { srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }

@@ -1,4 +1,7 @@
-/** Why relays refuse callers: the reasons that their logs and reports name. The list is bounded, since each has a counter. */
+/**
+ * Why relays refuse callers: the reasons that their logs and reports name. The list is bounded, since each has a
+ * counter.
+ */
 export const relayRefusals = [
   'unauthorized',
   'overload',

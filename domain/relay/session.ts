@@ -1,6 +1,6 @@
 /**
- * The rules of a relay session: four states, five legal transitions, and the transitions that each event causes. Everything
- * is pure and takes the time as an argument, so a property test can run through any life of a session.
+ * The rules of a relay session: four states, five legal transitions, and the transitions that each event causes.
+ * Everything is pure and takes the time as an argument, so a property test can run through any life of a session.
  */
 import type { Millis } from '../millis.ts'
 
@@ -55,15 +55,15 @@ export interface Transition {
 }
 
 /**
- * The last request about a session. `run`: stay, or come back from a stop. `stop`: end after the stop grace. `stop_now` and
- * `disconnect`: end at once, where a `disconnect` is final.
+ * The last request about a session. `run`: stay, or come back from a stop. `stop`: end after the stop grace. `stop_now`
+ * and `disconnect`: end at once, where a `disconnect` is final.
  */
 export const relayCommands = ['run', 'stop', 'stop_now', 'disconnect'] as const
 export type RelayCommand = (typeof relayCommands)[number]
 
 /**
- * The command that a session has after another one is requested. A disconnect is final; a stop that is repeated skips the stop
- * grace. Everything else replaces the command before it.
+ * The command that a session has after another one is requested. A disconnect is final; a stop that is repeated skips
+ * the stop grace. Everything else replaces the command before it.
  */
 export function commandAfter(current: RelayCommand, requested: RelayCommand): RelayCommand {
   if (current === 'disconnect') return 'disconnect'
@@ -109,7 +109,10 @@ export type RelaySessionEvent =
   /** An instance was created and bound to the session. */
   | { readonly type: 'bound'; readonly instanceId: string }
   | { readonly type: 'ready' }
-  /** The first report of a warm instance is expected within milliseconds. Writing its transition waits for it for a moment. */
+  /**
+   * The first report of a warm instance is expected within milliseconds. Writing its transition waits for it for a
+   * moment.
+   */
   | { readonly type: 'report_expected' }
   | { readonly type: 'provision_failed'; readonly detail?: ProvisioningDetail | null }
   | { readonly type: 'health_lost' }
@@ -124,7 +127,9 @@ export type RelaySessionEvent =
   /** The workflow was cancelled, for example in the Temporal UI. */
   | { readonly type: 'cancelled' }
 
-/** The transitions that an event causes, none when it changes nothing. Each of them is legal after the one before it. */
+/**
+ * The transitions that an event causes, none when it changes nothing. Each of them is legal after the one before it.
+ */
 export function decideTransitions(
   session: RelaySessionState,
   event: RelaySessionEvent,
@@ -234,7 +239,9 @@ export const isInGraceFor = (
   cause: RelayReason,
 ): boolean => state === 'grace' && reason === cause
 
-/** A session is idle when no stream has come in for this long: ten minutes, so that a break in a stream does not end it. */
+/**
+ * A session is idle when no stream has come in for this long: ten minutes, so that a break in a stream does not end it.
+ */
 export const idleSecondsMin = (maxSessionSeconds: number): number => Math.min(600, maxSessionSeconds / 6)
 
 /** From this time on a session is stopped as soon as it is idle. */
@@ -244,7 +251,9 @@ export const maxDurationAt = ({ createdAt, settings }: RelaySessionState): Milli
 /** The longest duration of a session, even while it is in use. */
 export const longestSeconds = (maxSessionSeconds: number): number => maxSessionSeconds * 1.5
 
-/** The age from which users are warned: an hour before a session may be stopped as idle, or less if sessions are short. */
+/**
+ * The age from which users are warned: an hour before a session may be stopped as idle, or less if sessions are short.
+ */
 export const endingSoonSeconds = (maxSessionSeconds: number): number =>
   maxSessionSeconds - (maxSessionSeconds < 2 * 3600 ? longestSeconds(maxSessionSeconds) / 4 : 3600)
 

@@ -12,8 +12,8 @@ export const isStopping = ({ countsAgainstLimit, command }: LiveSession): boolea
   !countsAgainstLimit && command !== 'disconnect'
 
 /**
- * The sessions that a new one displaces. Sessions in their stop grace do not count against the limit, but they run on an
- * instance: those that would exceed the limit together with the new session are stopped at once, the oldest first.
+ * The sessions that a new one displaces. Sessions in their stop grace do not count against the limit, but they run on
+ * an instance: those that would exceed the limit together with the new session are stopped at once, the oldest first.
  * @param live the user's other live sessions, the oldest first.
  */
 export function displacedByStart<Session extends LiveSession>(live: readonly Session[], limit: number): Session[] {

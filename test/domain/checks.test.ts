@@ -1,4 +1,7 @@
-/** The values of `domain/` and the constraints of the database agree. Another test holds `db/schema.sql` to the migrations. */
+/**
+ * The values of `domain/` and the constraints of the database agree. Another test holds `db/schema.sql` to the
+ * migrations.
+ */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { billingEventActions, billingEventStatuses, billingSources } from '../../domain/billing/event.ts'

@@ -29,7 +29,7 @@ test('all billed plans are counted', () => {
 })
 
 test('an add-on counts as billed while it is charged and has a quantity', () => {
-  const billed = (one: Parameters<typeof isBilledAddon>[0]) => isBilledAddon(one)
+  const billed = (subscription: Parameters<typeof isBilledAddon>[0]) => isBilledAddon(subscription)
   expect([addons, { ...addons, status: 'past_due' } as const].map(billed)).toEqual([true, true])
   expect([{ ...addons, quantity: 0 }, { ...addons, status: 'ended' } as const, plan].map(billed)).toEqual([
     false,

@@ -1,4 +1,6 @@
-/** Builders of billing events, and the entitlement that follows from some. Fields that a test does not give are null. */
+/**
+ * Builders of billing events, and the entitlement that follows from some. Fields that a test does not give are null.
+ */
 
 import { type AccountEntitlement, entitlementAt } from '../../../domain/billing/entitlement.ts'
 import type { BillingEvent, BillingEventAction } from '../../../domain/billing/event.ts'

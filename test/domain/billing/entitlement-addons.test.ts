@@ -35,11 +35,11 @@ describe('add-ons', () => {
   })
 
   test('become fewer with a later event, whichever arrives first', () => {
-    const [three, one] = [
+    const [earlier, later] = [
       addonEvent('update_addon', begin, { quantity: 3 }),
       addonEvent('update_addon', begin + 1, { quantity: 1 }),
     ]
-    expect(entitlement(begin, one, three).addons).toBe(1)
+    expect(entitlement(begin, later, earlier).addons).toBe(1)
   })
 
   test('are not changed by the quantity in a refund', () => {
@@ -96,12 +96,12 @@ describe('a complimentary plan', () => {
     expect(planAt(begin + 9, granted(begin + 5, 3), granted(begin, 1))).toBe('paid active 3')
     expect(planAt(begin + 9, withdrawn(begin + 5), granted(begin, 1))).toBe('free none 0')
     expect(planAt(begin + 9, withdrawn(begin + 5), granted(begin + 6))).toBe('paid active 0')
-    const [one, two] = [
+    const [first, second] = [
       { ...granted(begin, 2), key: '1' },
       { ...granted(begin, 1), key: '2' },
     ]
-    expect(planAt(begin, one, two)).toBe(planAt(begin, two, one))
-    expect(planAt(begin, two, one)).toBe('paid active 1')
+    expect(planAt(begin, first, second)).toBe(planAt(begin, second, first))
+    expect(planAt(begin, second, first)).toBe('paid active 1')
   })
 
   test('with an end does not end a subscription that continues', () => {

@@ -9,7 +9,10 @@ import { day } from './billing-events.ts'
 const graceSeconds = (15 * day) / 1000
 const runs = { numRuns: 500 }
 
-/** Few times and few ids, so that many events are about the same subscription and moment. Even two different events may have one key. */
+/**
+ * Few times and few ids, so that many events are about the same subscription and moment. Even two different events may
+ * have one key.
+ */
 const anyTime = fc.nat(9).map((tens) => Date.UTC(2026, 0, 31) + tens * 10 * day)
 const anyTimeOrNull = fc.option(anyTime, { freq: 2 })
 const anyEvent: fc.Arbitrary<BillingEvent> = fc.record({
@@ -128,9 +131,9 @@ describe('without new events the entitlement', () => {
   test('only gets worse', () => {
     const worth = { none: 0, cancelled: 1, past_due: 2, active: 3 }
     fc.assert(
-      fc.property(anyEvents, anyTime, anyTime, (events, one, other) => {
-        const before = entitlementAt(events, Math.min(one, other), graceSeconds)
-        const after = entitlementAt(events, Math.max(one, other), graceSeconds)
+      fc.property(anyEvents, anyTime, anyTime, (events, a, b) => {
+        const before = entitlementAt(events, Math.min(a, b), graceSeconds)
+        const after = entitlementAt(events, Math.max(a, b), graceSeconds)
         expect(worth[after.planStatus]).toBeLessThanOrEqual(worth[before.planStatus])
         expect(after.addons).toBeLessThanOrEqual(before.addons)
       }),

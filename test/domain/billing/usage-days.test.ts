@@ -63,7 +63,7 @@ describe('the relay time by day', () => {
   test('differs from the exact time of a part by less than a second', () => {
     fc.assert(
       fc.property(anyParts, (parts) => {
-        const rounded = toUsageDays(parts.map((one, index) => ({ ...one, connectionId: String(index) })))
+        const rounded = toUsageDays(parts.map((piece, index) => ({ ...piece, connectionId: String(index) })))
         for (const { connectionId, seconds } of rounded.flatMap(({ connections }) => connections))
           expect(Math.abs(seconds - (parts[Number(connectionId)]?.micros ?? 0) / 1_000_000)).toBeLessThan(1)
       }),

@@ -39,8 +39,8 @@ test('a sweep that is allowed lists all instances that the database knows, and n
     fc.property(names, fc.array(instance), (name, instances) => {
       fc.pre(!findFleetConflict(name ?? undefined, instances)?.blocksSweep)
       const swept = instances.filter(({ fleetName }) => fleetName === name)
-      expect(instances.filter((one) => one.isKnown && !swept.includes(one))).toEqual([])
-      expect(swept.filter((one) => !one.isKnown && one.fleetName === null)).toEqual([])
+      expect(instances.filter((found) => found.isKnown && !swept.includes(found))).toEqual([])
+      expect(swept.filter((found) => !found.isKnown && found.fleetName === null)).toEqual([])
     }),
   )
 })

@@ -36,11 +36,11 @@ describe('an instance', () => {
       boundInstanceId: fc.constantFrom('i-1', 'i-2', null),
     })
     fc.assert(
-      fc.property(observations, (one) => {
-        if (assignmentStatus(one) !== 'assigned') return
-        expect(one).toMatchObject({ isRetired: false, sessionId: 's-1' })
-        expect(['provisioning', 'active', 'grace']).toContain(one.state)
-        expect([one.instanceId, null]).toContain(one.boundInstanceId)
+      fc.property(observations, (observation) => {
+        if (assignmentStatus(observation) !== 'assigned') return
+        expect(observation).toMatchObject({ isRetired: false, sessionId: 's-1' })
+        expect(['provisioning', 'active', 'grace']).toContain(observation.state)
+        expect([observation.instanceId, null]).toContain(observation.boundInstanceId)
       }),
     )
   })

@@ -17,7 +17,7 @@ describe('an instance without an owner', () => {
     const [old] = orphans(1, { instanceId: 'old' })
     expect(
       planSweep(
-        [young, old].filter((one) => one !== undefined),
+        [young, old].filter((instance) => instance !== undefined),
         9,
       ),
     ).toEqual({

@@ -17,7 +17,7 @@ const region = (name: string, capacity: number, placesTaken = 0, isDrained = fal
 })
 const limitsOf = (all: readonly ReturnType<typeof region>[]): RegionLimit[] => all.map(({ limit }) => limit)
 const usesOf = (all: readonly ReturnType<typeof region>[]): RegionUse[] => all.map(({ use }) => use)
-const namesOf = (regions: readonly RegionLimit[]) => regions.map((one) => one.region)
+const namesOf = (regions: readonly RegionLimit[]) => regions.map((limit) => limit.region)
 
 describe('regions by room', () => {
   test('the region with the most free places comes first, and ties keep the configured order', () => {
@@ -26,8 +26,8 @@ describe('regions by room', () => {
   })
 
   test('a region whose places are not counted yet has none', () => {
-    const one = region('one', 10)
-    expect(orderByRoom([one.limit, { region: 'uncounted', capacity: 5 }], [one.use])).toEqual([one.limit])
+    const counted = region('one', 10)
+    expect(orderByRoom([counted.limit, { region: 'uncounted', capacity: 5 }], [counted.use])).toEqual([counted.limit])
   })
 
   const anyRegions = fc
@@ -42,16 +42,16 @@ describe('regions by room', () => {
     fc.assert(
       fc.property(anyRegions, (all) => {
         const ordered = orderByRoom(limitsOf(all), usesOf(all)).map((limit) => {
-          const index = all.findIndex((one) => one.limit === limit)
+          const index = all.findIndex((candidate) => candidate.limit === limit)
           const { use } = all[index] as (typeof all)[number]
           return { index, free: limit.capacity - use.placesTaken, isDrained: use.isDrained }
         })
         const open = all.filter(({ limit, use }) => !use.isDrained && use.placesTaken < limit.capacity)
         expect(ordered).toHaveLength(open.length)
         expect(ordered.every(({ free, isDrained }) => free > 0 && !isDrained)).toBe(true)
-        for (const [position, one] of ordered.slice(1).entries()) {
+        for (const [position, after] of ordered.slice(1).entries()) {
           const before = ordered[position] as (typeof ordered)[number]
-          expect(before.free > one.free || (before.free === one.free && before.index < one.index)).toBe(true)
+          expect(before.free > after.free || (before.free === after.free && before.index < after.index)).toBe(true)
         }
       }),
     )
@@ -75,7 +75,7 @@ describe('a start', () => {
 
   test('without a region may use the default region alone', () => {
     expect(namesOf(candidateRegions('default', limits))).toEqual(['first'])
-    const withDefault = limits.map((one) => ({ ...one, default: one.region === 'third' }))
+    const withDefault = limits.map((limit) => ({ ...limit, default: limit.region === 'third' }))
     expect(defaultRegionOf(withDefault)?.region).toBe('third')
     expect(namesOf(candidateRegions('default', withDefault))).toEqual(['third'])
     expect(candidateRegions('default', [])).toEqual([])

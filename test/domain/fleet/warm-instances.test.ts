@@ -82,7 +82,7 @@ describe('the plan of warm instances', () => {
         fc.nat(6),
         fc.boolean(),
         (fields, warm, capacity, others, mayCreate) => {
-          const unbound = fields.map((one, index) => instance(`i-${index}`, one))
+          const unbound = fields.map((values, index) => instance(`i-${index}`, values))
           const placesTaken = unbound.length + others
           const { retire, create } = planWarmInstances(unbound, { ...target, warm, capacity, placesTaken, mayCreate })
           const kept = unbound.filter(({ instanceId }) => !retire.includes(instanceId))
@@ -94,7 +94,7 @@ describe('the plan of warm instances', () => {
             expect(kept.length + create).toBeLessThanOrEqual(old.length > 0 ? warm + 1 : warm)
           }
           if (mayCreate && capacity - placesTaken > warm) expect(kept.length + create).toBeGreaterThanOrEqual(warm)
-          for (const one of old) expect(one.hasReported).toBe(true)
+          for (const { hasReported } of old) expect(hasReported).toBe(true)
         },
       ),
     )
@@ -176,7 +176,7 @@ describe('a new image', () => {
               ...retired.map((steps) => steps - 1).filter((steps) => steps > 0),
               ...plan.retire.map(() => delay + 1),
             ]
-            unbound = kept.map((one) => (delay === 0 ? { ...one, hasReported: true } : one))
+            unbound = kept.map((survivor) => (delay === 0 ? { ...survivor, hasReported: true } : survivor))
             for (let count = 0; count < plan.create; count += 1) unbound.push(starting(`new-${step}-${count}`))
           }
           expect(unbound.map(({ isCurrent, hasReported }) => isCurrent && hasReported)).toEqual(Array(warm).fill(true))

@@ -13,7 +13,7 @@ const name = fc.string({ unit: 'binary', minLength: 1, maxLength: 64 })
 const session = { session_id: fc.uuid(), connection_id: name, region: name }
 const endCause = { reason: fc.constantFrom(...relayReasons), initiator: fc.constantFrom(...initiators) }
 
-const notification = fc.oneof(
+const anyNotification = fc.oneof(
   fc.record({
     kind: fc.constant('relay_contact_lost' as const),
     timestamp: time,
@@ -68,8 +68,8 @@ const notification = fc.oneof(
 describe('the text of a notification', () => {
   test('has a title and sentences, without gaps', () => {
     fc.assert(
-      fc.property(notification, (one) => {
-        const { title, paragraphs } = describeNotification(one, { ...plainFormat, name: () => 'name' })
+      fc.property(anyNotification, (notification) => {
+        const { title, paragraphs } = describeNotification(notification, { ...plainFormat, name: () => 'name' })
         for (const text of [title, ...paragraphs]) {
           expect(text.trim()).toBe(text)
           expect(text).not.toMatch(/undefined|null|NaN|Invalid|\[object|^$| {2}/)
@@ -82,9 +82,9 @@ describe('the text of a notification', () => {
   test('contains names and times only as its channel formats them', () => {
     const marked: TextFormat = { name: (text) => `<name>${'x'.repeat(text.length)}`, time: () => '<time>' }
     fc.assert(
-      fc.property(notification, fc.uuid(), (one, id) => {
+      fc.property(anyNotification, fc.uuid(), (notification, id) => {
         const secretName = JSON.parse(
-          JSON.stringify(one, (key, value) =>
+          JSON.stringify(notification, (key, value) =>
             key === 'connection_id' || key === 'region' ? id : key === 'connection_ids' ? [id] : value,
           ),
         ) as Notification
@@ -96,17 +96,17 @@ describe('the text of a notification', () => {
 
   test('states the deadline of a failed payment, a plan, surplus relays and a relay', () => {
     fc.assert(
-      fc.property(notification, (one) => {
+      fc.property(anyNotification, (notification) => {
         const deadline =
-          one.kind === 'payment_failed' ||
-          one.kind === 'plan_ending' ||
-          one.kind === 'relays_surplus' ||
-          one.kind === 'relay_ending_soon'
-            ? one.data.ends_at
-            : one.kind === 'relay_contact_lost'
-              ? one.data.grace_ends_at
+          notification.kind === 'payment_failed' ||
+          notification.kind === 'plan_ending' ||
+          notification.kind === 'relays_surplus' ||
+          notification.kind === 'relay_ending_soon'
+            ? notification.data.ends_at
+            : notification.kind === 'relay_contact_lost'
+              ? notification.data.grace_ends_at
               : null
-        const text = describeNotification(one, plainFormat).paragraphs.join(' ')
+        const text = describeNotification(notification, plainFormat).paragraphs.join(' ')
         if (deadline !== null) expect(text).toContain(plainFormat.time(deadline))
       }),
     )
@@ -121,8 +121,8 @@ test('every kind leads to the page of the site that shows more about it', () => 
     return kind === 'test' ? '/account/notifications' : '/usage'
   }
   fc.assert(
-    fc.property(notification, (one) => {
-      expect(notificationPath(one)).toBe(pathOf(one))
+    fc.property(anyNotification, (notification) => {
+      expect(notificationPath(notification)).toBe(pathOf(notification))
     }),
   )
 })

@@ -240,7 +240,7 @@ describe('the recent bitrates', () => {
 
   test('are stored for the last sixty slots only', () => {
     const stored = (seconds: readonly number[]) =>
-      recordAfter(seconds.map((one) => [one, publishing(one)] as const)).recentBitrateKbps
+      recordAfter(seconds.map((second) => [second, publishing(second)] as const)).recentBitrateKbps
     const everySlot = Array.from({ length: 100 }, (_, index) => index * 10)
     expect(stored(everySlot)).toEqual(everySlot.slice(-60))
     expect(stored([0, 10, 600])).toEqual([10, ...Array<null>(58).fill(null), 600])

@@ -169,7 +169,7 @@ describe('the longest duration', () => {
 
 test('the grace after lost health is as long as configured, and so is the one after a stop', () => {
   const graceAfter = (event: RelaySessionEvent) =>
-    decideTransitions(states.active, event, createdAt).map((one) => graceSecondsAfter(states.active, one))
+    decideTransitions(states.active, event, createdAt).map((decided) => graceSecondsAfter(states.active, decided))
   expect(graceAfter({ type: 'health_lost' })).toEqual([120])
   expect(graceAfter(command('stop'))).toEqual([30])
   expect(graceAfter(command('disconnect'))).toEqual([30, null])
