@@ -34,7 +34,7 @@ export function readBenchArguments(argv: readonly string[]): BenchArguments {
 }
 
 function toMeasurements(name: string, before: readonly Measurement[] | undefined): readonly Measurement[] {
-  const known = measurements.find((one) => one === name)
+  const known = measurements.find((measurement) => measurement === name)
   if (known === undefined) throw new InvalidArgumentError(`Use one of: ${measurements.join(', ')}.`)
   return [...(before ?? []), known]
 }

@@ -23,7 +23,7 @@ export async function runCallers<Item>(
 }
 
 export function summarizeLatencies(latencies: readonly number[]): Reading {
-  const sorted = latencies.toSorted((one, other) => one - other)
+  const sorted = latencies.toSorted((a, b) => a - b)
   const quantile = (share: number) =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
   return { 'p50 ms': quantile(0.5), 'p99 ms': quantile(0.99), 'max ms': quantile(1) }

@@ -1,4 +1,6 @@
-/** Concurrent starts of new relays, without a worker: the response time, and the time until Temporal has all workflows. */
+/**
+ * Concurrent starts of new relays, without a worker: the response time, and the time until Temporal has all workflows.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Database } from '../db/connection.ts'
 import type { BenchData, BenchUser } from './data.ts'
@@ -11,7 +13,10 @@ import type { Servers } from './throughput.ts'
 
 const callers = 16
 const connectionId = 'started'
-/** Regions of the default capacity, which the starts of a reading fill one after the other: all callers start in the same one. */
+/**
+ * Regions of the default capacity, which the starts of a reading fill one after the other: all callers start in the
+ * same one.
+ */
 export const startRegions = Array.from({ length: 16 }, (_, index) => ({
   ...{ region: `starts-${index}`, display_name: 'Starts', provider: 'local' },
 }))

@@ -38,7 +38,8 @@ export async function fillDatabase(stack: Stack): Promise<BenchData> {
 }
 
 /**
- * Accounts whose stream tokens are sealed like those of the service, which otherwise reports rows that it cannot seal again.
+ * Accounts whose stream tokens are sealed like those of the service, which otherwise reports rows that it cannot seal
+ * again.
  * @param name begins their addresses and makes their tokens differ from those of others.
  * @returns their ids.
  */

@@ -17,7 +17,7 @@ const stopRequest = life.waitForStopRequest()
 const sql = connectPostgres(config.database.url, config.database.connectionsMax)
 life.hold('database', sql, (it) => it.end({ timeout: 5 }))
 const provider = createFakeRelays()
-const providers = new Map(config.regions.map((one) => [one.region, provider]))
+const providers = new Map(config.regions.map(({ region }) => [region, provider]))
 const onFailure = (error: unknown) => {
   log.fatal({ err: error }, 'the worker failed')
   process.exit(1)

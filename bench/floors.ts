@@ -1,6 +1,6 @@
 /**
- * The floors: minimal servers for the same kinds of requests. Each is a Koa application with a single handler, without routes,
- * authentication, rate limits, metrics, logs and security headers.
+ * The floors: minimal servers for the same kinds of requests. Each is a Koa application with a single handler, without
+ * routes, authentication, rate limits, metrics, logs and security headers.
  */
 import { createServer } from 'node:http'
 import Koa, { type Context } from 'koa'

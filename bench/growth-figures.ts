@@ -1,4 +1,7 @@
-/** The figures of `npm run growth`: those that are measured at each number of live sessions, and the comparisons of two of them. */
+/**
+ * The figures of `npm run growth`: those that are measured at each number of live sessions, and the comparisons of two
+ * of them.
+ */
 import type { Figure } from './rows.ts'
 
 /** By the name without the number of sessions. */

@@ -1,6 +1,6 @@
 /**
- * `npm run growth`: what requests and live sessions cost at 10, 100, 1,000 and 10,000 live sessions and 100,000 accounts
- * (docs/performance.md). The sessions have real workflows; relays are simulated.
+ * `npm run growth`: what requests and live sessions cost at 10, 100, 1,000 and 10,000 live sessions and 100,000
+ * accounts (docs/performance.md). The sessions have real workflows; relays are simulated.
  */
 import { Command, InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
@@ -41,7 +41,7 @@ function toSizes(text: string): number[] {
   const sizes = text.split(',').map(Number)
   if (sizes.some((size) => !Number.isInteger(size) || size < 10 || size > 20_000))
     throw new InvalidArgumentError('Use whole numbers from 10 to 20000, separated by commas.')
-  return sizes.toSorted((one, other) => one - other)
+  return sizes.toSorted((a, b) => a - b)
 }
 
 async function startBench(stack: Stack, sizes: readonly number[]): Promise<GrowthBench> {

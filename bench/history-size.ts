@@ -1,4 +1,6 @@
-/** The history events of a relay session workflow: per steady health report, and for a short and an eventful session. */
+/**
+ * The history events of a relay session workflow: per steady health report, and for a short and an eventful session.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordCommand } from '../db/relay/commands.ts'
 import { recordReports } from '../db/relay/health.ts'

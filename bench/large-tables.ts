@@ -1,6 +1,6 @@
 /**
- * Response times of the pages of operators and of a user with a long history, on a database with 10,000 live sessions, 100,000
- * stopped ones and 100,000 accounts.
+ * Response times of the pages of operators and of a user with a long history, on a database with 10,000 live sessions,
+ * 100,000 stopped ones and 100,000 accounts.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../db/connection.ts'

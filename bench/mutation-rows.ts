@@ -10,7 +10,7 @@ const scoreMin = 90
 
 /** The score of all files, with the target, and of each file with its number of mutants. */
 export function mutationRows({ files }: MutationReport): Row[] {
-  const mutantsOf = Object.entries(files).toSorted(([one], [other]) => one.localeCompare(other))
+  const mutantsOf = Object.entries(files).toSorted(([a], [b]) => a.localeCompare(b))
   const all = mutantsOf.flatMap(([, { mutants }]) => mutants)
   return [
     single(

@@ -1,6 +1,6 @@
 /**
- * `npm run test:mutation`: changes the rules in `domain/`, one place at a time, and counts the changes that make a test fail. Prints
- * the others, and a score per file. The exit code is 1 when the score of all files is below its target.
+ * `npm run test:mutation`: changes the rules in `domain/`, one place at a time, and counts the changes that make a test
+ * fail. Prints the others, and a score per file. The exit code is 1 when the score of all files is below its target.
  */
 import { readdirSync } from 'node:fs'
 import { Stryker } from '@stryker-mutator/core'

@@ -50,7 +50,7 @@ export interface Spread {
 }
 
 export function spreadOf(values: readonly number[]): Spread {
-  const sorted = values.toSorted((one, other) => one - other)
+  const sorted = values.toSorted((a, b) => a - b)
   return { min: sorted[0] ?? Number.NaN, median: quantile(sorted, 0.5), max: sorted.at(-1) ?? Number.NaN }
 }
 
@@ -59,7 +59,7 @@ const quantile = (sorted: readonly number[], share: number): number =>
 
 export const quantileOf = (values: readonly number[], share: number): number =>
   quantile(
-    values.toSorted((one, other) => one - other),
+    values.toSorted((a, b) => a - b),
     share,
   )
 

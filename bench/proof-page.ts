@@ -48,7 +48,7 @@ function renderRows(rows: readonly Row[]): string {
 /** When and where the rows were measured, and under which load of the machine. */
 function describeRun(rows: readonly Row[]): string {
   const times = rows.map((row) => row.measuredAt.replace('T', ' ').slice(0, 16)).toSorted()
-  const loads = rows.map((row) => row.load).toSorted((one, other) => one - other)
+  const loads = rows.map((row) => row.load).toSorted((a, b) => a - b)
   const machines = [...new Set(rows.map((row) => row.machine))].join('; ')
   const [from, to] = [times[0] ?? '', times.at(-1) ?? '']
   const until = from === to ? '' : ` to ${from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to}`

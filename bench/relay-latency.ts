@@ -124,7 +124,7 @@ async function provisionSessions(
     const answer = await post(api, '/relay/start', headers, JSON.stringify({ connection_id: connectionId }))
     owned.push({ user, sessionId: (JSON.parse(answer) as { session: { session_id: string } }).session.session_id })
   }
-  const ids = owned.map((one) => one.sessionId)
+  const ids = owned.map(({ sessionId }) => sessionId)
   await waitUntil('all instances are bound', async () => {
     const [left] = await stack.sql`
       select from relay_sessions where id = any(${ids}::uuid[]) and instance_id is null limit 1`

@@ -1,4 +1,6 @@
-/** The CPU time of a relay that forwards video at its cap to one player, against a program that sends datagrams back. */
+/**
+ * The CPU time of a relay that forwards video at its cap to one player, against a program that sends datagrams back.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -145,7 +147,9 @@ async function end(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL')
 }
 
-/** User and system time of processes that run, from Linux's process table, in clock ticks of a hundredth of a second. */
+/**
+ * User and system time of processes that run, from Linux's process table, in clock ticks of a hundredth of a second.
+ */
 async function cpuSeconds(pids: readonly number[]): Promise<number> {
   const times = pids.map(async (pid) => {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8')

@@ -1,4 +1,7 @@
-/** `npm run proof`: writes the tables of docs/proof.md and docs/performance.md from docs/proof/*.json, and draws docs/images/growth-*.svg. */
+/**
+ * `npm run proof`: writes the tables of docs/proof.md and docs/performance.md from docs/proof/*.json, and draws
+ * docs/images/growth-*.svg.
+ */
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { renderCapacity } from './capacity.ts'

@@ -66,7 +66,9 @@ function isMet({ target, bound }: Figure, value: number | null): boolean {
 
 const rounded = (value: number): number => Number(value.toPrecision(5))
 
-/** Compares one figure of the service with the floor. The median of the pairs' ratios decides whether the target is met. */
+/**
+ * Compares one figure of the service with the floor. The median of the pairs' ratios decides whether the target is met.
+ */
 export function compare(figure: Figure, pairs: readonly Pair[], reading: string): Row {
   const of = (side: keyof Pair) => pairs.map((pair) => pair[side][reading] ?? Number.NaN)
   const floors = of('floor')

@@ -1,4 +1,6 @@
-/** Runs the measurements (`npm run bench`, docs/performance.md). Exits with 1 when one of them could not be carried out. */
+/**
+ * Runs the measurements (`npm run bench`, docs/performance.md). Exits with 1 when one of them could not be carried out.
+ */
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { readBenchArguments } from './arguments.ts'
 import { measureStart, startRegions } from './concurrent-starts.ts'

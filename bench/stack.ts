@@ -1,4 +1,7 @@
-/** The stack under measurement: an embedded Postgres, an embedded Temporal, and programs of the service as child processes. */
+/**
+ * The stack under measurement: an embedded Postgres, an embedded Temporal, and programs of the service as child
+ * processes.
+ */
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,7 +24,10 @@ import { connectTemporal } from '../platform/temporal.ts'
 
 export const region = 'bench'
 
-/** With room for the sessions of all measurements. What a start costs is measured in regions of the default capacity too. */
+/**
+ * With room for the sessions of all measurements. What a start costs is measured in regions of the default capacity
+ * too.
+ */
 export const largeRegion = { region, display_name: 'Bench', provider: 'local', capacity: 100_000 }
 
 export interface RunningProgram {

@@ -1,7 +1,7 @@
 /**
- * The start of the floor: what a start has to lock, check and write, without the product. It is written here, so that no change of the
- * service changes its floor, and sent in two round trips like the service's own: with more of them the floor would be the slower one,
- * and its ratio would hide what the service adds.
+ * The start of the floor: what a start has to lock, check and write, without the product. It is written here, so that
+ * no change of the service changes its floor, and sent in two round trips like the service's own: with more of them the
+ * floor would be the slower one, and its ratio would hide what the service adds.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Database, Sql } from '../db/connection.ts'

@@ -19,10 +19,10 @@ export function formatTable(rows: readonly Row[]): string {
 
 /** One line a figure and one column a number of live sessions. */
 export function formatGrowth(rows: readonly Row[]): string {
-  const sizes = [...new Set(rows.map((row) => row.sessions ?? 0))].toSorted((one, other) => one - other)
+  const sizes = [...new Set(rows.map((row) => row.sessions ?? 0))].toSorted((a, b) => a - b)
   const figures = [...new Set(rows.map((row) => row.what))]
   const cellOf = (what: string, size: number) => {
-    const row = rows.find((one) => one.what === what && one.sessions === size)
+    const row = rows.find(({ what: figure, sessions }) => figure === what && sessions === size)
     return row === undefined ? '–' : row.error === undefined ? formatNumber(row.ours ?? Number.NaN) : 'failed'
   }
   const unitOf = (what: string) => rows.find((row) => row.what === what)?.unit ?? ''

@@ -1,6 +1,6 @@
 /**
- * How long a streamer waits for a relay of the local provider: with a warm instance, and without one. The floor of the first is
- * one API call and one report that completes provisioning, each measured by itself.
+ * How long a streamer waits for a relay of the local provider: with a warm instance, and without one. The floor of the
+ * first is one API call and one report that completes provisioning, each measured by itself.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'

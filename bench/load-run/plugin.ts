@@ -1,4 +1,6 @@
-/** A signed-in plugin: polls its relays and its account, refreshes its token, and stops and starts relays now and then. */
+/**
+ * A signed-in plugin: polls its relays and its account, refreshes its token, and stops and starts relays now and then.
+ */
 import { randomUUID } from 'node:crypto'
 import type { ApiAnswer, ApiClient } from './api-client.ts'
 import type { Operation } from './recorder.ts'

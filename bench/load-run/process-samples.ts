@@ -52,8 +52,8 @@ export class ProcessSamples {
   }
 
   /**
-   * The growth of the resident memory in MB per minute over the second half: the median of the slopes of all pairs of samples
-   * (Theil–Sen), on which single peaks before a garbage collection have no influence.
+   * The growth of the resident memory in MB per minute over the second half: the median of the slopes of all pairs of
+   * samples (Theil–Sen), on which single peaks before a garbage collection have no influence.
    */
   get growth(): number {
     const later = this.#samples.slice(Math.floor(this.#samples.length / 2))
@@ -61,8 +61,8 @@ export class ProcessSamples {
   }
 
   /**
-   * The growth in MB per minute of what collections leave: the median of the slopes between the lowest heaps of all minutes. A leak
-   * raises it, garbage does not.
+   * The growth in MB per minute of what collections leave: the median of the slopes between the lowest heaps of all
+   * minutes. A leak raises it, garbage does not.
    */
   get heapGrowth(): number {
     const lowest = new Map<number, number>()

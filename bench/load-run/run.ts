@@ -1,6 +1,6 @@
 /**
- * Plugins and relays on one api and one worker from one machine (`npm run load`, docs/performance.md): real workflows and health
- * reports, relays without processes, rate limits as in production.
+ * Plugins and relays on one api and one worker from one machine (`npm run load`, docs/performance.md): real workflows
+ * and health reports, relays without processes, rate limits as in production.
  */
 import { Command, InvalidArgumentError } from 'commander'
 import { createSecretToken, hashSecretToken } from '../../api/identity/secret-tokens.ts'

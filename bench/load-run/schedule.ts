@@ -27,7 +27,9 @@ export class Schedule {
     })
   }
 
-  /** Works from a random phase on. Intervals that a late call missed are skipped, so that delays do not become bursts. */
+  /**
+   * Works from a random phase on. Intervals that a late call missed are skipped, so that delays do not become bursts.
+   */
   async repeatEvery(millis: number, work: () => Promise<unknown>): Promise<void> {
     let dueAt = performance.now() + Math.random() * millis
     for (;;) {

@@ -1,6 +1,7 @@
 /**
- * better-auth on Postgres, as its documentation recommends: a `pg` pool, the Node handler, joins, and the cookie cache where it is
- * measured. Creates its tables, its users and one session each, and answers `/sessions` with the cookies of all.
+ * better-auth on Postgres, as its documentation recommends: a `pg` pool, the Node handler, joins, and the cookie cache
+ * where it is measured. Creates its tables, its users and one session each, and answers `/sessions` with the cookies of
+ * all.
  */
 import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'

@@ -1,7 +1,8 @@
 /**
- * The life of a relay session on DBOS, behind plain HTTP: start, first report, stop, grace, end. One process, as its documentation
- * recommends: DBOS runs workflows in the application. A queue refuses a second live session of a connection (`deduplicationID`),
- * the workflow's id makes a repeated start the same start, and every transition is a durable event.
+ * The life of a relay session on DBOS, behind plain HTTP: start, first report, stop, grace, end. One process, as its
+ * documentation recommends: DBOS runs workflows in the application. A queue refuses a second live session of a
+ * connection (`deduplicationID`), the workflow's id makes a repeated start the same start, and every transition is a
+ * durable event.
  */
 import { createServer, type IncomingMessage } from 'node:http'
 import { DBOS } from '@dbos-inc/dbos-sdk'
@@ -66,8 +67,8 @@ const pool = new Pool({
 })
 
 /**
- * As `start`, and never more sessions of a user than the plan allows: the function that DBOS has for enqueueing in a transaction of
- * the application, after the account's row is locked and its live sessions are counted.
+ * As `start`, and never more sessions of a user than the plan allows: the function that DBOS has for enqueueing in a
+ * transaction of the application, after the account's row is locked and its live sessions are counted.
  */
 async function startWithinPlan({ user_id, connection_id, idempotency_key }: Record<string, string>): Promise<object> {
   const connection = await pool.connect()
