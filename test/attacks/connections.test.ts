@@ -1,4 +1,7 @@
-/** Attacks below the application: slow and malformed requests, other spellings of paths, and headers that applications trust. */
+/**
+ * Attacks below the application: slow and malformed requests, other spellings of paths, and headers that applications
+ * trust.
+ */
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pages } from '../../web/pages.ts'
@@ -198,11 +201,11 @@ describe('a host that an attacker chooses', () => {
 
   test('is in no answer of the API', async () => {
     const reads = operations.filter(({ method }) => method === 'GET')
-    const outcomes = await inParallel(['/docs', ...reads.map((one) => pathOf(one))], async (path) => ({
+    const outcomes = await inParallel(['/docs', ...reads.map((operation) => pathOf(operation))], async (path) => ({
       path,
       ...(await requestPath(api.url, path, { headers })),
     }))
-    expect(outcomes.filter((one) => JSON.stringify(one).includes(evil))).toEqual([])
+    expect(outcomes.filter((outcome) => JSON.stringify(outcome).includes(evil))).toEqual([])
   })
 
   test('is in no page of the site', async () => {
@@ -212,7 +215,7 @@ describe('a host that an attacker chooses', () => {
       path,
       ...(await requestPath(siteUrl, path, { headers })),
     }))
-    expect(outcomes.filter((one) => JSON.stringify(one).includes(evil))).toEqual([])
+    expect(outcomes.filter((outcome) => JSON.stringify(outcome).includes(evil))).toEqual([])
   })
 
   test('is in no link of a mail and in no address of a login', async () => {

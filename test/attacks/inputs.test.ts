@@ -66,7 +66,7 @@ function textFields({ properties, anyOf }: Schema, path: readonly string[] = [])
   const own = Object.entries(properties ?? {}).flatMap(([name, schema]) =>
     schema.properties ? textFields(schema, [...path, name]) : [[...path, name]],
   )
-  return [...own, ...(anyOf ?? []).flatMap((one) => textFields(one, path))]
+  return [...own, ...(anyOf ?? []).flatMap((schema) => textFields(schema, path))]
 }
 
 function withField(body: Json | undefined, [name = '', ...rest]: readonly string[], value: Json): Json {

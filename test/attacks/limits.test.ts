@@ -6,7 +6,9 @@ import { operator, operatorPassword } from '../support/relays.ts'
 import { inParallel } from './operations.ts'
 import { type AttackedService, startAttackedService } from './service.ts'
 
-/** A window may end between two requests of a test, so a test sends this many times the limit and expects half refused. */
+/**
+ * A window may end between two requests of a test, so a test sends this many times the limit and expects half refused.
+ */
 const timesLimit = 4
 
 const [direct, proxied] = await Promise.all([
@@ -63,10 +65,10 @@ const spoofed: Readonly<Record<string, () => string>> = {
 const allSpoofed = (): Headers => Object.fromEntries(Object.entries(spoofed).map(([name, value]) => [name, value()]))
 
 describe('without a trusted proxy', () => {
-  test.each(limited)('no header with an address gives $path another bucket', async (one) => {
-    const answered = await countAnswered(direct, one, allSpoofed)
+  test.each(limited)('no header with an address gives $path another bucket', async (route) => {
+    const answered = await countAnswered(direct, route, allSpoofed)
     expect(answered).toBeGreaterThan(0)
-    expect(answered).toBeLessThanOrEqual((one.limit * timesLimit) / 2)
+    expect(answered).toBeLessThanOrEqual((route.limit * timesLimit) / 2)
   })
 })
 

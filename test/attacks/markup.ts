@@ -28,7 +28,9 @@ const tagsOf = (html: string): Tag[] =>
 
 const urlAttributes = new Set(['href', 'src', 'action', 'formaction', 'xlink:href', 'data', 'poster'])
 
-/** Scripts and styles in the page itself, handlers, URLs that run code, and elements that load or embed from elsewhere. */
+/**
+ * Scripts and styles in the page itself, handlers, URLs that run code, and elements that load or embed from elsewhere.
+ */
 export const findActiveMarkup = (html: string, origin: string): string[] =>
   tagsOf(html).flatMap((tag) => [
     ...tag.attributes
@@ -46,14 +48,14 @@ const isActive = (name: string, value: string): boolean =>
 
 /** A block of JSON is not run. */
 const isInline = ({ name, attributes }: Tag): boolean =>
-  (name === 'style' || (name === 'script' && attributes.every((one) => one.name !== 'src'))) &&
-  attributes.every((one) => one.name !== 'type' || !/^application\/(ld\+)?json$/.test(one.value))
+  (name === 'style' || (name === 'script' && attributes.every((attribute) => attribute.name !== 'src'))) &&
+  attributes.every((attribute) => attribute.name !== 'type' || !/^application\/(ld\+)?json$/.test(attribute.value))
 
 const isForeign = ({ name, attributes }: Tag, origin: string): boolean =>
   /^(script|img|iframe|object|embed|link|form|base)$/.test(name) &&
   attributes.some(
-    (one) =>
-      urlAttributes.has(one.name) &&
-      URL.canParse(one.value, origin) &&
-      new URL(one.value, origin).origin !== new URL(origin).origin,
+    (attribute) =>
+      urlAttributes.has(attribute.name) &&
+      URL.canParse(attribute.value, origin) &&
+      new URL(attribute.value, origin).origin !== new URL(origin).origin,
   )

@@ -64,7 +64,7 @@ function sampleOf(schema: Schema, name = ''): Json {
   const { type, anyOf, properties, items, minimum } = schema
   if (anyOf?.[0]) return sampleOf(anyOf[0], name)
   if (type === 'object')
-    return Object.fromEntries(Object.entries(properties ?? {}).map(([key, one]) => [key, sampleOf(one, key)]))
+    return Object.fromEntries(Object.entries(properties ?? {}).map(([key, property]) => [key, sampleOf(property, key)]))
   if (type === 'array') return items ? [sampleOf(items, name)] : []
   if (type === 'boolean') return true
   if (type === 'integer' || type === 'number') return minimum ?? 1
@@ -81,8 +81,8 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
     return {
       method: method.toUpperCase(),
       template,
-      schemes: security.flatMap((one) => Object.keys(one)),
-      isPublic: security.length === 0 || security.some((one) => Object.keys(one).length === 0),
+      schemes: security.flatMap((requirement) => Object.keys(requirement)),
+      isPublic: security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0),
       parameters,
       bodySchema: content?.schema,
       body: content && (Object.values(content.examples ?? {})[0]?.value ?? sampleOf(content.schema)),
@@ -95,16 +95,16 @@ export const nameOf = ({ method, template }: Operation): string => `${method} ${
 
 /** The path with these values, or else with ones that the operation accepts, and with its required query parameters. */
 export function pathOf({ template, parameters }: Operation, values: Readonly<Record<string, string>> = {}): string {
-  const of = (place: Parameter['in']) => parameters.filter((one) => one.in === place)
+  const of = (place: Parameter['in']) => parameters.filter((parameter) => parameter.in === place)
   const path = of('path').reduce(
-    (text, one) =>
-      text.replace(`{${one.name}}`, values[one.name] ?? encodeURIComponent(String(sampleOf(one.schema, one.name)))),
+    (text, { name, schema }) =>
+      text.replace(`{${name}}`, values[name] ?? encodeURIComponent(String(sampleOf(schema, name)))),
     template,
   )
   const query = new URLSearchParams(
     of('query')
       .filter(({ name, required }) => required || name in values)
-      .map((one) => [one.name, values[one.name] ?? String(sampleOf(one.schema, one.name))]),
+      .map(({ name, schema }) => [name, values[name] ?? String(sampleOf(schema, name))]),
   ).toString()
   return query === '' ? path : `${path}?${query}`
 }

@@ -1,6 +1,9 @@
 /** Finds secrets in texts, also when they are encoded. */
 
-/** The forms in which a secret could be stored or logged. Base64 in the middle of other bytes has other letters: not found. */
+/**
+ * The forms in which a secret could be stored or logged. Base64 in the middle of other bytes has other letters: not
+ * found.
+ */
 const formsOf = (secret: string): readonly string[] => {
   const bytes = Buffer.from(secret)
   return [

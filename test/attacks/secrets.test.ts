@@ -1,4 +1,7 @@
-/** Every secret that a run of the service creates is in its replies to the owner alone: not in logs, histories, metrics or rows. */
+/**
+ * Every secret that a run of the service creates is in its replies to the owner alone: not in logs, histories, metrics
+ * or rows.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, expect, inject, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'

@@ -1,4 +1,7 @@
-/** The service as an attacker finds it: separate processes behind addresses. Only the set-up of a test reads its database. */
+/**
+ * The service as an attacker finds it: separate processes behind addresses. Only the set-up of a test reads its
+ * database.
+ */
 import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { findFreePort } from '../../platform/embedded/ports.ts'

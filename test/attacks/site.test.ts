@@ -69,7 +69,7 @@ describe('a page of another site', () => {
     const forwarded = operations.filter(({ method }) => method !== 'GET')
     const targets = [
       ...writes.flatMap((path) => [visitor, operatorBrowser].map((browser) => ({ browser, method: 'POST', path }))),
-      ...forwarded.map((one) => ({ browser: visitor, method: one.method, path: pathOf(one) })),
+      ...forwarded.map((operation) => ({ browser: visitor, method: operation.method, path: pathOf(operation) })),
     ]
     expect(targets.length).toBeGreaterThan(100)
     const outcomes = await inParallel(targets, async ({ browser, method, path }) => {
@@ -315,7 +315,7 @@ describe('a text with markup', () => {
       const { path: shown, html, status, headers } = await browser.open(path)
       return { path: shown, html, status, active: activeMarkupOf(headers, html) }
     })
-    expect(outcomes.flatMap(({ path, active }) => active.map((one) => `${path}: ${one}`))).toEqual([])
+    expect(outcomes.flatMap(({ path, active }) => active.map((element) => `${path}: ${element}`))).toEqual([])
     expect(outcomes.filter(({ status }) => status >= 500).map(({ path }) => path)).toEqual([])
     const showing = outcomes.filter(({ html }) => html.includes('onerror=alert(1)'))
     const names = new Set(showing.map(({ path }) => path.replace(/[?].*/, '').replaceAll(/[0-9a-f-]{36}/g, ':id')))

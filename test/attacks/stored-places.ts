@@ -47,7 +47,7 @@ function textOf(value: unknown): string {
 export async function readFiles(folder: string): Promise<Map<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const texts = new Map<string, string>()
-  for (const entry of entries.filter((one) => one.isFile())) {
+  for (const entry of entries.filter((file) => file.isFile())) {
     const path = join(entry.parentPath, entry.name)
     texts.set(`file ${path.slice(folder.length)}`, await readFile(path, 'utf8').catch(() => ''))
   }

@@ -1,4 +1,6 @@
-/** Forged and swapped credentials on every operation that requires some, forged webhooks, and the ids of other accounts. */
+/**
+ * Forged and swapped credentials on every operation that requires some, forged webhooks, and the ids of other accounts.
+ */
 import { createHmac, createSign, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, signUp } from '../support/api.ts'
@@ -303,7 +305,7 @@ describe('a billing webhook', () => {
   test('that is sent again is accepted and stored once', async () => {
     const replayed = webhookBody({ user_id: user.userId, subscription_id: 'sub_replayed', kind: 'plan' })
     const headers = signedHeaders(webhookSecret, replayed, {})
-    const statuses = await inParallel(Array(10).fill(replayed), (one) => postWebhook(one, headers))
+    const statuses = await inParallel(Array(10).fill(replayed), (webhook) => postWebhook(webhook, headers))
     expect(new Set(statuses)).toEqual(new Set([200]))
     const rows = await service.sql`select 1 from billing_events where event_key like ${`%${headers['webhook-id']}%`}`
     expect(rows).toHaveLength(1)

@@ -1,4 +1,7 @@
-/** For `npm run test:attacks`: the service as its processes, attacked over the network. Two files run at a time, each with its own. */
+/**
+ * For `npm run test:attacks`: the service as its processes, attacked over the network. Two files run at a time, each
+ * with its own.
+ */
 import { defineConfig } from 'vitest/config'
 
 export default defineConfig({

@@ -1,6 +1,6 @@
 /**
- * The simulated provider of relays: a server in the driver, which outlives the workers, and the client that the workers use.
- * Creating is idempotent by the instance id, and destroying an unknown instance succeeds.
+ * The simulated provider of relays: a server in the driver, which outlives the workers, and the client that the workers
+ * use. Creating is idempotent by the instance id, and destroying an unknown instance succeeds.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -100,9 +100,9 @@ export function createCloudClient(url: string): RelayProvider {
       const spec: CloudSpec = { instanceId, sessionId, region, apiUrl, relayAuthSecret }
       return toRelayInstance((await send('POST', '', spec)) as CloudInstance)
     },
-    describe: async (instanceId) => (await list()).find((one) => one.instanceId === instanceId) ?? null,
+    describe: async (instanceId) => (await list()).find((instance) => instance.instanceId === instanceId) ?? null,
     destroy: async (instanceId) => void (await send('DELETE', encodeURIComponent(instanceId))),
-    list: async (filter) => (await list()).filter((one) => !filter || one.sessionId === filter.sessionId),
+    list: async (filter) => (await list()).filter((instance) => !filter || instance.sessionId === filter.sessionId),
   }
 }
 

@@ -22,17 +22,17 @@ interface TimedEvent {
 function eventsOf({ journal, events }: Evidence, userId: string): TimedEvent[] {
   const applied = new Map(events.map((row) => [row.eventKey, row.appliedAt ?? Number.POSITIVE_INFINITY]))
   const deliveries = [...journal.deliveries.values()]
-    .filter((one) => one.userId === userId && one.firstSentAt > 0)
-    .map((one) => ({
-      event: toModelEvent(one),
-      from: one.firstSentAt,
-      until: applied.get(one.id) ?? Number.POSITIVE_INFINITY,
+    .filter((delivery) => delivery.userId === userId && delivery.firstSentAt > 0)
+    .map((delivery) => ({
+      event: toModelEvent(delivery),
+      from: delivery.firstSentAt,
+      until: applied.get(delivery.id) ?? Number.POSITIVE_INFINITY,
     }))
   const grants = journal.accountChanges
-    .filter((one) => one.userId === userId && one.type === 'grant')
+    .filter((change) => change.userId === userId && change.type === 'grant')
     // A grant is applied within its request, or by the job that wakes accounts.
-    .map((one) => ({ event: toGrantEvent(one), from: one.sentAt, until: one.answeredAt + latestMillisMax }))
-  return [...deliveries, ...grants].toSorted((one, other) => one.from - other.from)
+    .map((grant) => ({ event: toGrantEvent(grant), from: grant.sentAt, until: grant.answeredAt + latestMillisMax }))
+  return [...deliveries, ...grants].toSorted((a, b) => a.from - b.from)
 }
 
 /** More events are rarely under way at a time, and their number of subsets is too large. */
@@ -103,9 +103,11 @@ export function findBillingViolations(evidence: Evidence): string[] {
   const wrong = users.flatMap(({ id, planTier, addons }) => {
     const model = modelEntitlement(
       [...journal.deliveries.values()]
-        .filter((one) => one.userId === id && stored.has(one.id))
+        .filter((delivery) => delivery.userId === id && stored.has(delivery.id))
         .map(toModelEvent)
-        .concat(journal.accountChanges.filter((one) => one.userId === id && one.type === 'grant').map(toGrantEvent)),
+        .concat(
+          journal.accountChanges.filter((change) => change.userId === id && change.type === 'grant').map(toGrantEvent),
+        ),
       collectedAt,
       paymentGraceMillis,
     )
@@ -155,13 +157,13 @@ function findWrongLosses({ journal, transitions, cloudInstances, sessions }: Evi
     .filter(({ reason, toState }) => reason === 'health_lost' && toState === 'grace')
     .flatMap(({ sessionId, at }) => {
       const report = journal.reports.findLast(
-        (one) =>
-          one.sessionId === sessionId &&
-          one.answeredAt <= at &&
-          one.sentAt > at - times.healthTimeoutSeconds * 1000 + earlyMillisMax,
+        (entry) =>
+          entry.sessionId === sessionId &&
+          entry.answeredAt <= at &&
+          entry.sentAt > at - times.healthTimeoutSeconds * 1000 + earlyMillisMax,
       )
       const isGone = cloudInstances.some(
-        (one) => one.sessionId === sessionId && one.endedAt !== null && one.endedAt <= at,
+        (instance) => instance.sessionId === sessionId && instance.endedAt !== null && instance.endedAt <= at,
       )
       if (!report || isGone || !sessions.some(({ id }) => id === sessionId)) return []
       return [`session ${sessionId} lost its health ${Math.round(at - report.sentAt)} ms after a report was accepted`]
@@ -187,10 +189,8 @@ function unpaidSince(timed: readonly TimedEvent[], from: number, until: number):
   const deadlines = events.flatMap(({ at, type, until: end }) =>
     type === 'payment.failed' ? [at + paymentGraceMillis] : [end ?? at],
   )
-  const arrivals = timed.map((one) => (Number.isFinite(one.until) ? one.until : one.from))
-  const moments = [from, ...deadlines, ...arrivals]
-    .filter((at) => at >= from && at <= until)
-    .toSorted((one, other) => one - other)
+  const arrivals = timed.map((event) => (Number.isFinite(event.until) ? event.until : event.from))
+  const moments = [from, ...deadlines, ...arrivals].filter((at) => at >= from && at <= until).toSorted((a, b) => a - b)
   const isPaid = (at: number) =>
     possibleEvents(timed, at).some((possible) => modelEntitlement(possible, at, paymentGraceMillis).limit > 0)
   const lastPaid = moments.findLastIndex((at) => isPaid(at))

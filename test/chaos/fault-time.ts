@@ -8,7 +8,7 @@ const recoveryMillis = 5_000
 export function faultMillis({ journal }: Evidence, from: number, until: number): number {
   let sum = 0
   let counted = from
-  for (const fault of journal.faults.toSorted((one, other) => one.from - other.from)) {
+  for (const fault of journal.faults.toSorted((a, b) => a.from - b.from)) {
     const begin = Math.max(counted, fault.from)
     const end = Math.min(until, fault.until + recoveryMillis)
     if (end <= begin) continue

@@ -1,4 +1,6 @@
-/** Carries out the faults of a plan. Every fault ends, and the target serves again, before the next fault of the target. */
+/**
+ * Carries out the faults of a plan. Every fault ends, and the target serves again, before the next fault of the target.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Journal } from './journal.ts'
 import { type Fault, type FaultTarget, reportPath } from './plan.ts'

@@ -2,7 +2,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** `refuse`: connections are closed, and new ones at once. `silence`: they stay open, and no data passes until the cut ends. */
+/**
+ * `refuse`: connections are closed, and new ones at once. `silence`: they stay open, and no data passes until the cut
+ * ends.
+ */
 export type CutMode = 'refuse' | 'silence'
 
 export interface Link {

@@ -1,4 +1,6 @@
-/** What an account may use by the events of its provider and operators: a model that shares no code with the product. */
+/**
+ * What an account may use by the events of its provider and operators: a model that shares no code with the product.
+ */
 import type { AccountRecord, DeliveryRecord } from './journal.ts'
 
 export interface ModelEvent {
@@ -43,7 +45,7 @@ export function modelEntitlement(events: readonly ModelEvent[], at: number, grac
   const paid = new Set<string>()
   let addons = 0
   let grantedUntil = Number.NEGATIVE_INFINITY
-  for (const event of events.toSorted((one, other) => one.at - other.at)) {
+  for (const event of events.toSorted((a, b) => a.at - b.at)) {
     const { type, subscriptionId, invoiceId } = event
     const plan = plans.get(subscriptionId) ?? { isOpen: false, failures: new Map<string, number>() }
     if (type === 'grant') grantedUntil = event.until ?? Number.POSITIVE_INFINITY

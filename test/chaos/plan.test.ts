@@ -26,7 +26,7 @@ test('every plan of a minute cuts the path of reports for longer than the health
 
 test('the actions of a plan are in order and within its time', () => {
   const times = createPlan(createRandom(5), 60).actions.map(({ atMillis }) => atMillis)
-  expect(times).toEqual(times.toSorted((one, other) => one - other))
+  expect(times).toEqual(times.toSorted((a, b) => a - b))
   expect(times.at(-1)).toBeLessThan(60_000)
   expect(times.length).toBeGreaterThan(100)
 })

@@ -8,7 +8,9 @@ const connections = ['main', 'second', 'third', 'fourth'] as const
 export const regions = ['processes', 'simulated'] as const
 export type RegionName = (typeof regions)[number]
 
-/** Billing events of one account. They are dated when they are due; `late` ones are delivered after those that follow. */
+/**
+ * Billing events of one account. They are dated when they are due; `late` ones are delivered after those that follow.
+ */
 export type BillingStep = 'subscribe' | 'fail' | 'recover' | 'refund' | 'set_addons' | 'downgrade'
 
 export type Action =
@@ -181,7 +183,7 @@ function planFaults(random: Random, millis: number): Fault[] {
   for (let atMillis = 0; atMillis < millis; ) {
     const pauseMillis = Math.round(random.between(0.3, 1.7) * faultMillis)
     // Every plan cuts the path of reports, also a short one: after its first fault, when relays run.
-    const isPathDue = faults.length > 0 && !faults.some(({ target: one }) => one === reportPath)
+    const isPathDue = faults.length > 0 && !faults.some(({ target: cut }) => cut === reportPath)
     const target = isPathDue ? reportPath : random.weighted(targetWeights)
     const fault = planFault(random, target, pauseMillis)
     faults.push(fault)

@@ -89,7 +89,10 @@ export class Plugin {
     return undefined
   }
 
-  /** Exchanges the refresh token, as often as necessary with the same one. A plugin whose token is refused signs in again. */
+  /**
+   * Exchanges the refresh token, as often as necessary with the same one. A plugin whose token is refused signs in
+   * again.
+   */
   async refresh(): Promise<void> {
     const signIn = this.#signIn
     if (!signIn) return

@@ -32,7 +32,7 @@ export const createReport = (
 })
 
 const sortKeys = (counts: Readonly<Record<string, number>>) =>
-  Object.fromEntries(Object.entries(counts).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  Object.fromEntries(Object.entries(counts).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 function countFaults({ faults }: Journal): Report['faults'] {
   const counts: Partial<Record<FaultKind, Partial<Record<FaultTarget, number>>>> = {}

@@ -1,7 +1,7 @@
 /**
- * `npm run chaos -- --seed N --seconds S --json FILE`: actors use the service while its processes are killed, paused and cut off, and
- * while its relays cannot reach it. Then the invariants are checked. Exits with 1 when one is violated, and keeps the folder
- * with logs, journal and tables.
+ * `npm run chaos -- --seed N --seconds S --json FILE`: actors use the service while its processes are killed, paused
+ * and cut off, and while its relays cannot reach it. Then the invariants are checked. Exits with 1 when one is
+ * violated, and keeps the folder with logs, journal and tables.
  */
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,10 @@ const progressMillis = 5_000
 /** Actions that wait for the service end when it is whole again. */
 const finishSecondsMax = 180
 const settleSecondsMax = 240
-/** The service is whole and without requests for longer than any deadline may be late, so that it has to end relays itself. */
+/**
+ * The service is whole and without requests for longer than any deadline may be late, so that it has to end relays
+ * itself.
+ */
 const untouchedSeconds = 45
 
 const { values } = parseArgs({

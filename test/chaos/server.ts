@@ -101,7 +101,10 @@ export class Server {
   }
 }
 
-/** Relays that a worker has started are its children, and machines of their own: they are in a group of their own and stay. */
+/**
+ * Relays that a worker has started are its children, and machines of their own: they are in a group of their own and
+ * stay.
+ */
 async function childrenOf(parent: number): Promise<number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
   const isChild = async (pid: number) => {

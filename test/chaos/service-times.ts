@@ -1,4 +1,7 @@
-/** The deadlines of the service under test: short enough that each passes within a run, and long enough for a busy machine. */
+/**
+ * The deadlines of the service under test: short enough that each passes within a run, and long enough for a busy
+ * machine.
+ */
 export const times = {
   provisionTimeoutSeconds: 25,
   healthIntervalSeconds: 1,

@@ -1,6 +1,6 @@
 /**
- * The service under test: two APIs behind a load balancer, two workers, the site, Temporal and Postgres, all real processes.
- * Workers and relays reach the load balancer through a link of their own, which is the path of reports.
+ * The service under test: two APIs behind a load balancer, two workers, the site, Temporal and Postgres, all real
+ * processes. Workers and relays reach the load balancer through a link of their own, which is the path of reports.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, stat } from 'node:fs/promises'
@@ -39,7 +39,9 @@ export interface Service {
   readonly operatorPassword: string
   readonly dataDir: string
   readonly servers: Readonly<Record<Target, Server>>
-  /** Of the workers and the relays, by the address that they have as `SVC_API_URL`. All other clients have another way. */
+  /**
+   * Of the workers and the relays, by the address that they have as `SVC_API_URL`. All other clients have another way.
+   */
   readonly reportPath: {
     cut(mode: CutMode): void
     restore(): void

@@ -24,7 +24,7 @@ export const occupiedUntil = ({ command, commandedAt, stoppedAt }: SessionRow): 
 export function findConnectionViolations({ sessions }: Evidence): string[] {
   const last = new Map<string, SessionRow>()
   return sessions
-    .toSorted((one, other) => one.createdAt - other.createdAt)
+    .toSorted((a, b) => a.createdAt - b.createdAt)
     .flatMap((row) => {
       const name = `${row.userId}/${row.connectionId}`
       const before = last.get(name)
@@ -45,7 +45,9 @@ export function findTransitionViolations({ sessions, transitions }: Evidence): s
       const text = `session ${id}, version ${row.version}: ${row.fromState} to ${row.toState} (${row.reason})`
       const before = rows[index - 1]
       return [
-        ...(legal.some((one) => one === `${row.fromState}>${row.toState}`) ? [] : [`${text} is not legal`]),
+        ...(legal.some((transition) => transition === `${row.fromState}>${row.toState}`)
+          ? []
+          : [`${text} is not legal`]),
         ...(row.version === index + 1 ? [] : [`${text}, expected version ${index + 1}`]),
         ...(row.fromState === (before?.toState ?? 'provisioning') ? [] : [`${text} follows ${before?.toState}`]),
         ...(before && row.at < before.at ? [`${text} is earlier than the transition before it`] : []),
@@ -68,7 +70,7 @@ export function findInstanceViolations({ instances, cloudInstances, processes }:
   const rows = new Map(instances.map((row) => [row.instanceId, row]))
   const left = [
     ...cloudInstances.filter(({ endedAt }) => endedAt === null),
-    ...processes.filter(({ instanceId }) => !cloudInstances.some((one) => one.instanceId === instanceId)),
+    ...processes.filter(({ instanceId }) => !cloudInstances.some((instance) => instance.instanceId === instanceId)),
   ].map(({ instanceId, sessionId }) => `instance ${instanceId} of session ${sessionId} is left`)
   const stored = instances
     .filter(({ goneAt }) => goneAt === null)
@@ -82,12 +84,12 @@ export function findInstanceViolations({ instances, cloudInstances, processes }:
     const until = Math.min(row.retiredAt ?? Number.POSITIVE_INFINITY, endedAt ?? Number.POSITIVE_INFINITY)
     return [{ instanceId, sessionId, from: Math.max(createdAt, row.ownedFrom), until }]
   })
-  const doubles = lives.flatMap((one, index) =>
+  const doubles = lives.flatMap((life, index) =>
     lives
       .slice(index + 1)
-      .filter((other) => other.sessionId === one.sessionId)
-      .filter((other) => Math.min(one.until, other.until) - Math.max(one.from, other.from) > toleranceMillis)
-      .map((other) => `session ${one.sessionId} has the instances ${one.instanceId} and ${other.instanceId} at once`),
+      .filter((other) => other.sessionId === life.sessionId)
+      .filter((other) => Math.min(life.until, other.until) - Math.max(life.from, other.from) > toleranceMillis)
+      .map((other) => `session ${life.sessionId} has the instances ${life.instanceId} and ${other.instanceId} at once`),
   )
   return [...left, ...stored, ...unknown, ...doubles]
 }

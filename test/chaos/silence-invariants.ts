@@ -1,17 +1,20 @@
-/** The rule of silence: a relay that cannot report is not silent. Only what shows that its instance is gone ends its session. */
+/**
+ * The rule of silence: a relay that cannot report is not silent. Only what shows that its instance is gone ends its
+ * session.
+ */
 import type { Evidence, TransitionRow } from './evidence.ts'
 import { reportPath } from './plan.ts'
 import { times } from './service-times.ts'
 
 /**
- * A path counts as open for a third of the health timeout after it was last seen open, and a process that is paused between its
- * look and its record delays that by as much once more.
+ * A path counts as open for a third of the health timeout after it was last seen open, and a process that is paused
+ * between its look and its record delays that by as much once more.
  */
 const unnoticedMillisMax = (2 / 3) * times.healthTimeoutSeconds * 1000
 
 /**
- * Silence has to last for its whole limit without a break in the path of reports. A session that lost its health, or whose grace
- * after that ended, had such a time, beside the part of a cut that cannot be noticed.
+ * Silence has to last for its whole limit without a break in the path of reports. A session that lost its health, or
+ * whose grace after that ended, had such a time, beside the part of a cut that cannot be noticed.
  */
 export function findSilenceViolations(evidence: Evidence): string[] {
   const cuts = evidence.journal.faults.filter(({ target }) => target === reportPath)
@@ -34,7 +37,7 @@ function silenceOf({ sessionId, version, reason, at }: TransitionRow, { journal,
   if (reason === 'grace_elapsed' && before.reason === 'health_lost')
     return { from: before.at, limitMillis: times.graceSeconds * 1000 }
   if (reason !== 'health_lost') return undefined
-  const reports = journal.reports.filter((one) => one.sessionId === sessionId && one.answeredAt <= at)
+  const reports = journal.reports.filter((report) => report.sessionId === sessionId && report.answeredAt <= at)
   // The relays that are processes are not in the journal, but the row has their last report.
   const stored = sessions.find(({ id }) => id === sessionId)?.lastReportAt ?? Number.POSITIVE_INFINITY
   const lastReportAt = stored <= at ? stored : (reports.at(-1)?.sentAt ?? 0)
@@ -43,7 +46,9 @@ function silenceOf({ sessionId, version, reason, at }: TransitionRow, { journal,
 
 const isGone = ({ sessionId, at }: TransitionRow, { journal, cloudInstances }: Evidence): boolean =>
   journal.relayKills.some((kill) => kill.sessionId === sessionId && kill.at <= at) ||
-  cloudInstances.some((one) => one.sessionId === sessionId && one.endedAt !== null && one.endedAt <= at)
+  cloudInstances.some(
+    (instance) => instance.sessionId === sessionId && instance.endedAt !== null && instance.endedAt <= at,
+  )
 
 interface Cut {
   readonly from: number
@@ -54,7 +59,7 @@ interface Cut {
 function longestOpenMillis(cuts: readonly Cut[], from: number, until: number): number {
   let openFrom = from
   let longest = 0
-  for (const cut of cuts.toSorted((one, other) => one.from - other.from)) {
+  for (const cut of cuts.toSorted((a, b) => a.from - b.from)) {
     longest = Math.max(longest, Math.min(cut.from, until) - openFrom)
     openFrom = Math.max(openFrom, cut.healedAt)
   }

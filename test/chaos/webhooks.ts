@@ -1,4 +1,7 @@
-/** The billing provider: decides on the events of each account, and delivers each until it is accepted, some twice or late. */
+/**
+ * The billing provider: decides on the events of each account, and delivers each until it is accepted, some twice or
+ * late.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'

@@ -1,4 +1,7 @@
-/** Three weeks of ended relays for the pictures of the documentation. All other figures in them come from relays that run. */
+/**
+ * Three weeks of ended relays for the pictures of the documentation. All other figures in them come from relays that
+ * run.
+ */
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 
@@ -14,7 +17,9 @@ interface Ended {
 const hourMillis = 3_600_000
 const names = ['main-camera', 'backpack', 'second-camera']
 
-/** The same shape in each run: a stream on most evenings, some with a second relay, and a few that ended in another way. */
+/**
+ * The same shape in each run: a stream on most evenings, some with a second relay, and a few that ended in another way.
+ */
 function endedRelays(now: Date, regions: readonly string[]): Ended[] {
   const days = Array.from({ length: 20 }, (_, index) => index + 1).filter((day) => day % 4 !== 0)
   return days.flatMap((day) => {

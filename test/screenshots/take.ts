@@ -1,6 +1,7 @@
 /**
- * Takes the pictures of docs/images: `npm run screenshots`. Starts the service in a folder of its own, publishes a test pattern to a
- * relay, and photographs each page at two widths, light and dark. Takes about two minutes; needs Chromium and ffmpeg.
+ * Takes the pictures of docs/images: `npm run screenshots`. Starts the service in a folder of its own, publishes a test
+ * pattern to a relay, and photographs each page at two widths, light and dark. Takes about two minutes; needs Chromium
+ * and ffmpeg.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

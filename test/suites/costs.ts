@@ -1,4 +1,7 @@
-/** Runs the tests and prints what they cost: the wall time and the CPU time of each file, and the CPU time of each kind of process. */
+/**
+ * Runs the tests and prints what they cost: the wall time and the CPU time of each file, and the CPU time of each kind
+ * of process.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -31,7 +34,7 @@ const rounded = (value: number) => value.toFixed(1)
 const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0)
 const total = sumOf(kinds.map(({ cpu }) => cpu))
 print(
-  `\n${rounded(seconds)} s, ${rounded(total)} s of CPU, ${rounded(sumOf(files.map((one) => one.seconds)))} s over all files\n`,
+  `\n${rounded(seconds)} s, ${rounded(total)} s of CPU, ${rounded(sumOf(files.map((cost) => cost.seconds)))} s over all files\n`,
 )
 print(
   formatCells([
@@ -43,9 +46,9 @@ print(
   `\n${formatCells([
     ['file', 'wall s', 'CPU s', 'CPU s of its programs'],
     ...files
-      .toSorted((one, other) => other.seconds - one.seconds)
+      .toSorted((a, b) => b.seconds - a.seconds)
       .slice(0, Number(filesShown))
-      .map((one) => [one.file, rounded(one.seconds), rounded(one.cpu), rounded(one.programsCpu)]),
+      .map((cost) => [cost.file, rounded(cost.seconds), rounded(cost.cpu), rounded(cost.programsCpu)]),
   ])}`,
 )
 process.exit(code ?? 1)

@@ -40,5 +40,5 @@ function argumentsFrom(source: string, from: number): string[] {
     if (depth === 0 && character === ',') args.push('')
     else args[args.length - 1] += character
   }
-  return args.map((one) => one.replace(/\s+/g, ' ').trim())
+  return args.map((argument) => argument.replace(/\s+/g, ' ').trim())
 }

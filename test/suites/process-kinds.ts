@@ -49,7 +49,7 @@ export function watchProcesses(ancestor: number): ProcessWatch {
         const cost = costs.get(kind) ?? { count: 0, cpu: 0 }
         costs.set(kind, { count: cost.count + 1, cpu: cost.cpu + cpu })
       }
-      return [...costs].map(([kind, cost]) => ({ kind, ...cost })).toSorted((one, other) => other.cpu - one.cpu)
+      return [...costs].map(([kind, cost]) => ({ kind, ...cost })).toSorted((a, b) => b.cpu - a.cpu)
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The test files of `npm run test:quick`: those that start no process and need no server. What a file imports decides, so no list
- * has to be kept.
+ * The test files of `npm run test:quick`: those that start no process and need no server. What a file imports decides,
+ * so no list has to be kept.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

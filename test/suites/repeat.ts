@@ -1,6 +1,7 @@
 /**
- * `npm run test:repeat -- --files 20 --times 5`: runs the slowest test files, each alone and several times in a row, and fails when
- * one run fails. Alone on a quiet machine a file is as fast as it can be, which breaks other tests than a busy machine does.
+ * `npm run test:repeat -- --files 20 --times 5`: runs the slowest test files, each alone and several times in a row,
+ * and fails when one run fails. Alone on a quiet machine a file is as fast as it can be, which breaks other tests than
+ * a busy machine does.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- <name>`: the long form of a test whose short form is part of `.ci/run`. Run it once for a change that concerns it,
- * and put the figure with its date into docs/proof.md. Further arguments go to the command.
+ * `npm run soak -- <name>`: the long form of a test whose short form is part of `.ci/run`. Run it once for a change
+ * that concerns it, and put the figure with its date into docs/proof.md. Further arguments go to the command.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'

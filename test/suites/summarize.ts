@@ -1,4 +1,7 @@
-/** For `.ci/run`: prints the summary of the JSON reports in the arguments. Exits with 1 when a test or a suite has failed. */
+/**
+ * For `.ci/run`: prints the summary of the JSON reports in the arguments. Exits with 1 when a test or a suite has
+ * failed.
+ */
 import { readFile } from 'node:fs/promises'
 import { type SuiteReport, summarize } from './summary.ts'
 

@@ -7,7 +7,7 @@ const failing = { fullName: 'fails', status: 'failed', failureMessages: ['expect
 const atSecondTry = { fullName: 'passes later', status: 'passed', failureMessages: ['too early'] }
 
 function report(...tests: SuiteReport['testResults'][number]['assertionResults']): SuiteReport {
-  const count = (status: string) => tests.filter((one) => one.status === status).length
+  const count = (status: string) => tests.filter((result) => result.status === status).length
   const status = count('failed') > 0 ? 'failed' : 'passed'
   return {
     numPassedTests: count('passed'),

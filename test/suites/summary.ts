@@ -33,7 +33,8 @@ const secondTriesMax = 1
 const textLengthMax = 2_000
 
 /**
- * @param reports undefined for a suite that wrote none, which counts as one failure, as does a file that could not be loaded.
+ * @param reports undefined for a suite that wrote none, which counts as one failure, as does a file that could not be
+ * loaded.
  * @param folder of the project, to which paths are relative.
  */
 export function summarize(reports: readonly (SuiteReport | undefined)[], folder: string): Summary {

@@ -69,11 +69,11 @@ export type Expected = number | string
 
 type After = readonly [Model, Expected]
 
-export const isSame = (one: ModelIdentity, other: ModelIdentity): boolean =>
-  one.provider === other.provider && one.person === other.person && one.nth === other.nth
+export const isSame = (a: ModelIdentity, b: ModelIdentity): boolean =>
+  a.provider === b.provider && a.person === b.person && a.nth === b.nth
 
 const ownerOf = ({ accounts }: Model, identity: ModelIdentity): number =>
-  accounts.findIndex((account) => account.identities.some((one) => isSame(one, identity)))
+  accounts.findIndex((account) => account.identities.some((known) => isSame(known, identity)))
 
 const change = <Item>(items: readonly Item[], at: number, changed: Partial<Item>): Item[] =>
   items.map((item, index) => (index === at ? { ...item, ...changed } : item))
@@ -127,7 +127,9 @@ export function expected(model: Model, step: Step): After {
 function verifyByProvider(model: Model, at: number, identity: ModelIdentity, claim: Claim): Model {
   const account = model.accounts[at]
   if (!account || claim !== 'own' || account.address !== identity.person) return model
-  const identities = account.identities.map((one) => (isSame(one, identity) ? { ...one, isVerified: true } : one))
+  const identities = account.identities.map((known) =>
+    isSame(known, identity) ? { ...known, isVerified: true } : known,
+  )
   return { ...model, accounts: change(model.accounts, at, { identities, verified: true }) }
 }
 
@@ -136,8 +138,8 @@ function secureForOwner(model: Model, at: number, changed: Pick<ModelAccount, 'p
   const identities = model.accounts[at]?.identities.filter(({ isVerified }) => isVerified) ?? []
   return {
     accounts: change(model.accounts, at, { ...changed, verified: true, onlyConfirmed: false, identities }),
-    sessions: model.sessions.map((one) => (one.account === at ? { ...one, alive: false } : one)),
-    merges: model.merges.map((one) => (one.account === at ? { ...one, state: 'gone' } : one)),
+    sessions: model.sessions.map((session) => (session.account === at ? { ...session, alive: false } : session)),
+    merges: model.merges.map((merge) => (merge.account === at ? { ...merge, state: 'gone' } : merge)),
   }
 }
 
@@ -167,7 +169,7 @@ function signIn(model: Model, identity: ModelIdentity, claim: Claim): After {
 function withIdentity(model: Model, at: number, identity: ModelIdentity): Model | undefined {
   const account = model.accounts[at]
   if (!account || ownerOf(model, identity) >= 0) return undefined
-  if (account.identities.some((one) => one.provider === identity.provider)) return undefined
+  if (account.identities.some(({ provider }) => provider === identity.provider)) return undefined
   const identities = [...account.identities, { ...identity, isVerified: false }]
   return { ...model, accounts: change(model.accounts, at, { identities }) }
 }
@@ -186,11 +188,11 @@ function unlink(model: Model, { session, provider }: Extract<Step, { does: 'unli
   const held = model.sessions.at(-1 - session)
   const account = held?.alive ? model.accounts[held.account] : undefined
   if (!held || !account) return [model, 'none']
-  const identities = account.identities.filter((one) => one.provider !== provider)
+  const identities = account.identities.filter((identity) => identity.provider !== provider)
   if (identities.length === account.identities.length) return [model, 'done']
   if (identities.length === 0 && !(account.password && account.address)) return [model, 'last_sign_in_method']
-  const merges = model.merges.map((one) =>
-    one.account === held.account && one.provedBy === provider ? { ...one, provedBy: null } : one,
+  const merges = model.merges.map((merge) =>
+    merge.account === held.account && merge.provedBy === provider ? { ...merge, provedBy: null } : merge,
   )
   return [{ ...model, merges, accounts: change(model.accounts, held.account, { identities }) }, 'done']
 }

@@ -1,4 +1,7 @@
-/** An HTTP server in place of the API, where a test checks what the site sends or needs replies that the API never gives. */
+/**
+ * An HTTP server in place of the API, where a test checks what the site sends or needs replies that the API never
+ * gives.
+ */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { atEnd } from './at-end.ts'

@@ -19,6 +19,6 @@ export async function runAtEnd(): Promise<void> {
   if (failures.length > 0) throw failures[0]
 }
 
-// When the module loads, since Vitest ignores an `afterAll` call inside a `beforeAll`. That is before each file where files
-// share no modules; where they do, `file-setup.ts` runs before each file.
+// When the module loads, since Vitest ignores an `afterAll` call inside a `beforeAll`. That is before each file where
+// files share no modules; where they do, `file-setup.ts` runs before each file.
 afterAll(runAtEnd, 60_000)

@@ -144,13 +144,13 @@ export function createLemonSqueezyStore(
   initial: readonly ReturnType<typeof lemonSqueezySubscription>[],
   customers: readonly ReturnType<typeof lemonSqueezyCustomer>[] = [],
 ): LemonSqueezyStore {
-  const subscriptions = new Map(initial.map((one) => [one.id, one]))
+  const subscriptions = new Map(initial.map((subscription) => [subscription.id, subscription]))
   return {
     subscriptions,
     answer: ({ method, path }) => {
       const [, kind, id = ''] = /^\/v1\/(subscriptions|customers)\/(\w+)$/.exec(path) ?? []
       if (kind === 'customers') {
-        const customer = customers.find((one) => one.id === id)
+        const customer = customers.find((candidate) => candidate.id === id)
         return customer ? { json: { data: customer } } : notFound
       }
       const subscription = subscriptions.get(id)

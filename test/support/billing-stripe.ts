@@ -170,7 +170,7 @@ export interface StripeAccount {
 
 /** An account that requests change, and that refuses what Stripe refuses. */
 export function createStripeAccount(...initial: readonly ReturnType<typeof stripeSubscription>[]): StripeAccount {
-  const subscriptions = new Map(initial.map((one) => [one.id, one]))
+  const subscriptions = new Map(initial.map((subscription) => [subscription.id, subscription]))
   const customers = new Set(initial.map(({ customer }) => customer))
 
   const changeSubscription = (method: string, id: string, fields: URLSearchParams) => {

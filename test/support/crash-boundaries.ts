@@ -1,6 +1,6 @@
 /**
- * Kills a worker at the boundaries of its work: at each stage of a request to its provider, and at each change of a row that
- * matters. No list of them is needed: each run kills the worker at the first boundary that no run before it has.
+ * Kills a worker at the boundaries of its work: at each stage of a request to its provider, and at each change of a row
+ * that matters. No list of them is needed: each run kills the worker at the first boundary that no run before it has.
  */
 import type { Database } from '../../db/connection.ts'
 import type { HetznerServer, ReceivedRequest } from './hetzner-server.ts'

@@ -1,6 +1,6 @@
 /**
- * Stands between a client of EC2 and moto, and causes failures. It adds what moto lacks, as EC2 documents it: a launch with a
- * client token that was used before answers as the first one did.
+ * Stands between a client of EC2 and moto, and causes failures. It adds what moto lacks, as EC2 documents it: a launch
+ * with a client token that was used before answers as the first one did.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -53,7 +53,7 @@ export async function startEc2Proxy(motoUrl: string): Promise<Ec2Proxy> {
     const parameters = new URLSearchParams(text)
     const action = parameters.get('Action') ?? ''
     requests.push({ action, parameters })
-    const next = faults.find((one) => one.action === action && one.times > 0)
+    const next = faults.find((candidate) => candidate.action === action && candidate.times > 0)
     if (next) next.times -= 1
     // Without moto, as at the end of the tests, the client sees a closed connection too.
     const reply = await replyTo(next?.fault, () => execute(request, text, parameters)).catch(() => 'close' as const)

@@ -12,8 +12,8 @@ export const highLimits = (limits: Readonly<Record<string, number>> = {}): strin
     .join(',')
 
 /**
- * Variables for `readConfig` or for a program: the Temporal server of the test run, a database that does not exist, secrets that
- * are new at each call, and no rate limits in the way.
+ * Variables for `readConfig` or for a program: the Temporal server of the test run, a database that does not exist,
+ * secrets that are new at each call, and no rate limits in the way.
  * @param overrides further variables, or other values.
  */
 export const testEnvironment = (overrides: Readonly<Record<string, string>> = {}): Record<string, string> => ({

@@ -1,4 +1,6 @@
-/** A relay provider whose instances exist in memory only. Also used by measurements, so it imports nothing of vitest. */
+/**
+ * A relay provider whose instances exist in memory only. Also used by measurements, so it imports nothing of vitest.
+ */
 import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 
 /** The first instance of a session's fake relay: as if the provider had created it for the session before. */

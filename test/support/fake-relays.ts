@@ -46,7 +46,7 @@ export async function startFakeRelayService({
       const started = await user.start(body)
       expect(started.status).toBe(201)
       const { session_id } = started.body.session
-      const find = async () => (await user.active()).sessions.find((one) => one.session_id === session_id)
+      const find = async () => (await user.active()).sessions.find((session) => session.session_id === session_id)
       await eventually(find, (session) => session?.instance_id != null)
       await sendReport(session_id)
       return (await eventually(find, (session) => session?.state === 'active')) as SessionView

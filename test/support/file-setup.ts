@@ -1,4 +1,6 @@
-/** Runs before each test file, since the files of a process share their modules: a module's own `afterAll` runs once. */
+/**
+ * Runs before each test file, since the files of a process share their modules: a module's own `afterAll` runs once.
+ */
 import { afterAll } from 'vitest'
 import { measureFile } from '../suites/file-cost.ts'
 import { runAtEnd } from './at-end.ts'

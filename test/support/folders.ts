@@ -4,7 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A folder without symbolic links in its path that the user of the embedded Postgres can access if the tests run as root. */
+/**
+ * A folder without symbolic links in its path that the user of the embedded Postgres can access if the tests run as
+ * root.
+ */
 export async function makeFolder(name = '', parent = tmpdir()): Promise<string> {
   const folder = await realpath(await mkdtemp(join(parent, `relay-test-${name}`)))
   await chmod(folder, 0o755)
@@ -16,8 +19,8 @@ const memory = '/dev/shm'
 const freeBytesMin = 4 * 2 ** 30
 
 /**
- * A folder for the data of a server: in memory if there is plenty of it, where Postgres copies a database with a fraction of the CPU
- * time.
+ * A folder for the data of a server: in memory if there is plenty of it, where Postgres copies a database with a
+ * fraction of the CPU time.
  */
 export async function makeServerFolder(name = ''): Promise<string> {
   const free = await statfs(memory).then(

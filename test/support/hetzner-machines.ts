@@ -1,4 +1,7 @@
-/** Simulated relays on the servers of the double of Hetzner Cloud: each reports as `relay-node` does while its server exists. */
+/**
+ * Simulated relays on the servers of the double of Hetzner Cloud: each reports as `relay-node` does while its server
+ * exists.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import type { Client } from './api.ts'

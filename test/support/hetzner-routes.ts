@@ -69,7 +69,7 @@ export function answerRequest(project: HetznerProject, request: Request): Reply 
       return page('actions', project.actions((action) => ids.includes(action.id)).map(presentAction), query)
     }
     case 'GET /actions/:id': {
-      const [action] = project.actions((one) => one.id === Number(id))
+      const [action] = project.actions((candidate) => candidate.id === Number(id))
       return action ? ok({ action: presentAction(action) }) : notFound('action')
     }
     default:
@@ -86,25 +86,25 @@ function withServer(
   return server ? answer(server) : notFound('server')
 }
 
-const catalogue: Readonly<Record<string, { one: string; all: readonly { id: number; name: string | null }[] }>> = {
-  server_types: { one: 'server_type', all: serverTypes },
-  locations: { one: 'location', all: locations },
-  images: { one: 'image', all: images },
-  ssh_keys: { one: 'ssh_key', all: sshKeys },
+const catalogue: Readonly<Record<string, { singular: string; all: readonly { id: number; name: string | null }[] }>> = {
+  server_types: { singular: 'server_type', all: serverTypes },
+  locations: { singular: 'location', all: locations },
+  images: { singular: 'image', all: images },
+  ssh_keys: { singular: 'ssh_key', all: sshKeys },
 }
 
 function readCatalogue(collection: string, id: string | undefined, query: URLSearchParams): Reply {
   const entry = catalogue[collection]
   if (!entry) return notFound('endpoint')
   if (id !== undefined) {
-    const found = entry.all.find((one) => one.id === Number(id))
-    return found ? ok({ [entry.one]: found }) : notFound(entry.one)
+    const found = entry.all.find((item) => item.id === Number(id))
+    return found ? ok({ [entry.singular]: found }) : notFound(entry.singular)
   }
   const architectures = query.getAll('architecture')
   const matching = entry.all.filter(
-    (one) =>
-      (query.get('name') ?? one.name) === one.name &&
-      (architectures.length === 0 || !('architecture' in one) || architectures.includes(String(one.architecture))),
+    (item) =>
+      (query.get('name') ?? item.name) === item.name &&
+      (architectures.length === 0 || !('architecture' in item) || architectures.includes(String(item.architecture))),
   )
   return page(collection, matching, query)
 }
@@ -147,7 +147,7 @@ function updateServer(server: StoredServer, body: string): Reply {
   return ok({ server: presentServer(server) })
 }
 
-const byNameOrId = <One extends { id: number; name: string | null }>(all: readonly One[], text: string) =>
+const byNameOrId = <Item extends { id: number; name: string | null }>(all: readonly Item[], text: string) =>
   all.filter(({ id, name }) => name === text || String(id) === text)
 
 const isLabelValue = (value: string) => value === '' || /^[a-z0-9A-Z]([-_.a-z0-9A-Z]{0,61}[a-z0-9A-Z])?$/.test(value)

@@ -1,6 +1,6 @@
 /**
- * A double of the Hetzner Cloud API, version 1, written from https://docs.hetzner.cloud: shapes, codes, paging, rate limit. Also
- * used by measurements, so it imports nothing of Vitest.
+ * A double of the Hetzner Cloud API, version 1, written from https://docs.hetzner.cloud: shapes, codes, paging, rate
+ * limit. Also used by measurements, so it imports nothing of Vitest.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -26,7 +26,10 @@ interface Target {
   readonly url?: RegExp
 }
 
-/** `answer`: with this reply, without performing the request. `lose`: performs it and closes the connection without a reply. */
+/**
+ * `answer`: with this reply, without performing the request. `lose`: performs it and closes the connection without a
+ * reply.
+ */
 type Fault = (
   | { readonly type: 'answer'; readonly reply: Reply }
   | { readonly type: 'lose' }
@@ -48,7 +51,10 @@ export interface HetznerServer {
   readonly rateLimit: { readonly limit: number; remaining: number }
   /** The delay of each reply. */
   latencyMillis: number
-  /** Called at each stage of each request, which waits for it. A received request that is to be dropped is not performed. */
+  /**
+   * Called at each stage of each request, which waits for it. A received request that is to be dropped is not
+   * performed.
+   */
   onStage: ((stage: RequestStage, request: ReceivedRequest) => Promise<'drop' | undefined>) | undefined
   /** Refuses all requests with 429 for a time. */
   throttle(millis: number, headers?: Readonly<Record<string, string>>): void
@@ -97,7 +103,8 @@ export async function startHetznerServer({ token = 'hetzner-test-token' } = {}):
   const takeFault = ({ method, path, query }: ReceivedRequest): Fault | undefined => {
     const url = `${path}?${query}`
     const fault = faults.find(
-      (one) => one.times > 0 && (one.method ?? method) === method && (one.url?.test(url) ?? true),
+      (candidate) =>
+        candidate.times > 0 && (candidate.method ?? method) === method && (candidate.url?.test(url) ?? true),
     )
     if (fault) fault.times -= 1
     return fault

@@ -1,4 +1,7 @@
-/** The whole service with several regions, each with a double of Hetzner Cloud of its own, so that tests of faults run at once. */
+/**
+ * The whole service with several regions, each with a double of Hetzner Cloud of its own, so that tests of faults run
+ * at once.
+ */
 import { Writable } from 'node:stream'
 import { expect } from 'vitest'
 import { type RegionConfig, regions as regionsSchema } from '../../platform/config/regions.ts'
@@ -90,7 +93,7 @@ function createRegion(name: string, cloud: HetznerServer, service: TestService):
     untilState: async (sessionId, state, secondsMax = 60) => {
       const row = await eventually(
         () => rowOf(sessionId),
-        (one) => one?.state === state,
+        (found) => found?.state === state,
         secondsMax,
       )
       return [row?.state, row?.reason, row?.detail].filter((text) => typeof text === 'string')

@@ -1,4 +1,6 @@
-/** A load balancer in front of several API processes: round robin over those whose /readyz answers 200, and no retries. */
+/**
+ * A load balancer in front of several API processes: round robin over those whose /readyz answers 200, and no retries.
+ */
 import { Agent, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'

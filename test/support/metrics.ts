@@ -5,7 +5,7 @@ import type { Client } from './api.ts'
 export async function readMetrics(api: Client): Promise<(series: string) => number | undefined> {
   const lines = (await (await fetch(`${api.url}/metrics`)).text()).split('\n')
   return (series) => {
-    const line = lines.find((one) => one.startsWith(`${series} `))
+    const line = lines.find((text) => text.startsWith(`${series} `))
     return line === undefined ? undefined : Number(line.slice(series.length))
   }
 }

@@ -1,4 +1,7 @@
-/** A server of moto, which implements the API of EC2 in memory. Needs `moto_server` on the PATH; see test/system/requirements.ts. */
+/**
+ * A server of moto, which implements the API of EC2 in memory. Needs `moto_server` on the PATH; see
+ * test/system/requirements.ts.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'

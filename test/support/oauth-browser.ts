@@ -9,7 +9,9 @@ export interface CallbackParameters {
 
 const stepsMax = 10
 
-/** Follows redirects, keeps cookies and consents where the provider asks. Throws with the page that it could not leave. */
+/**
+ * Follows redirects, keeps cookies and consents where the provider asks. Throws with the page that it could not leave.
+ */
 export async function followBrowser(authorizationUrl: string | URL): Promise<CallbackParameters> {
   const redirectUri = new URL(authorizationUrl).searchParams.get('redirect_uri') ?? ''
   const cookies = new Map<string, string>()

@@ -95,8 +95,8 @@ export async function startDiscord(): Promise<OAuthDouble> {
     const token = form.get('token') ?? ''
     const granted = accessTokens.get(token) ?? refreshTokens.get(token)
     for (const tokens of [accessTokens, refreshTokens])
-      for (const [one, { account }] of tokens)
-        if (account.providerUserId === granted?.account.providerUserId) tokens.delete(one)
+      for (const [issued, { account }] of tokens)
+        if (account.providerUserId === granted?.account.providerUserId) tokens.delete(issued)
     json(response, 200, {})
   }
 

@@ -1,4 +1,7 @@
-/** An OpenID provider in this process (oidc-provider), for Twitch and Google. It signs in the account that the test has set. */
+/**
+ * An OpenID provider in this process (oidc-provider), for Twitch and Google. It signs in the account that the test has
+ * set.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { decodeJwt, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import type { Configuration, Provider } from 'oidc-provider'

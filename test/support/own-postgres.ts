@@ -1,6 +1,6 @@
 /**
- * A separate Postgres for one test file that can be restarted, and frozen: like a hanging machine it accepts connections and
- * never answers.
+ * A separate Postgres for one test file that can be restarted, and frozen: like a hanging machine it accepts
+ * connections and never answers.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'

@@ -18,7 +18,10 @@ export interface PgBouncer {
   start(): Promise<void>
 }
 
-/** With the defaults of its package, which refuse all settings at the start of a connection. Ends after the tests of the file. */
+/**
+ * With the defaults of its package, which refuse all settings at the start of a connection. Ends after the tests of the
+ * file.
+ */
 export async function startPgBouncer(
   mode: PoolMode,
   serverUrl: string,

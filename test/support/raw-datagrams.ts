@@ -1,4 +1,7 @@
-/** Sends datagrams with forged sources, and counts those between two ports, by a program with raw sockets. It needs root. */
+/**
+ * Sends datagrams with forged sources, and counts those between two ports, by a program with raw sockets. It needs
+ * root.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

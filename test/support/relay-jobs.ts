@@ -1,6 +1,6 @@
 /**
- * Jobs and deadlines of relay sessions, due when a test wants it. A job runs in the process of the test: a run of the worker may
- * have read the rows before the test changed them.
+ * Jobs and deadlines of relay sessions, due when a test wants it. A job runs in the process of the test: a run of the
+ * worker may have read the rows before the test changed them.
  */
 import { instanceJobs } from '../../activities/fleet/instance-jobs.ts'
 import { reportPathJobs } from '../../activities/fleet/report-path-jobs.ts'
@@ -53,8 +53,8 @@ export async function lengthenReception(sql: Database): Promise<void> {
 }
 
 /**
- * Makes the relays of sessions silent for an hour, in which the API could take reports. One that has not reported was bound an hour
- * ago, and one that was missing at its provider was so a minute ago.
+ * Makes the relays of sessions silent for an hour, in which the API could take reports. One that has not reported was
+ * bound an hour ago, and one that was missing at its provider was so a minute ago.
  */
 export async function makeSilent({ sql }: TestApi, sessionIds: readonly string[]): Promise<void> {
   await lengthenReception(sql)

@@ -179,7 +179,7 @@ function createService(api: TestApi, dataDir: string): TestService {
         user,
         session: await eventually(
           () => sessionOf(user, session.session_id),
-          (one) => one.state === 'active',
+          (current) => current.state === 'active',
         ),
       }
     },
@@ -188,7 +188,7 @@ function createService(api: TestApi, dataDir: string): TestService {
 }
 
 async function sessionOf(user: RelayUser, sessionId: string): Promise<SessionView> {
-  const found = (await user.active()).sessions.find((one) => one.session_id === sessionId)
+  const found = (await user.active()).sessions.find(({ session_id }) => session_id === sessionId)
   if (!found) throw new Error(`${sessionId} is not among the live sessions`)
   return found
 }
@@ -290,8 +290,8 @@ export async function passageTo(url: string): Promise<Passage> {
 }
 
 /**
- * A port on which no process listens. Below the range for outgoing connections, one of which could take the port before its
- * server listens.
+ * A port on which no process listens. Below the range for outgoing connections, one of which could take the port before
+ * its server listens.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -29,7 +29,10 @@ export interface ReplacedServers {
   /** Runs a script of deploy/. Rejects when it fails. @returns its output. */
   run(script: 'backup.sh' | 'restore.sh', folder: string): Promise<string>
   query<Result>(work: (sql: Database) => Promise<Result>): Promise<Result>
-  /** Kills all processes but the relays, replaces Postgres by an empty server, restores the folder, and starts everything. */
+  /**
+   * Kills all processes but the relays, replaces Postgres by an empty server, restores the folder, and starts
+   * everything.
+   */
   loseAndRestore(folder: string): Promise<void>
 }
 

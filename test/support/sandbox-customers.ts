@@ -43,7 +43,10 @@ export interface Customer extends GivenUser {
   checkout(product: unknown): Promise<Answer<{ readonly checkout_url: string } & Partial<ErrorBody>>>
   /** Resolves with the id of a new, unpaid subscription. */
   openSubscription(product: Product): Promise<string>
-  /** Plays an outcome. After a success it also waits until the workflow has applied it, however long a slow machine takes. */
+  /**
+   * Plays an outcome. After a success it also waits until the workflow has applied it, however long a slow machine
+   * takes.
+   */
   play(subscriptionId: string, outcome: string, body?: object): Promise<PlayReply>
   /** The same without that wait. */
   playOnce(subscriptionId: string, outcome: string, body?: object): Promise<PlayReply>

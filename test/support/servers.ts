@@ -1,6 +1,6 @@
 /**
- * Builds the programs and the workflow bundle, and starts one Postgres and one Temporal per test run, or uses those of TEST_DATABASE_URL and
- * TEST_TEMPORAL_ADDRESS.
+ * Builds the programs and the workflow bundle, and starts one Postgres and one Temporal per test run, or uses those of
+ * TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS.
  */
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
@@ -41,7 +41,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   }
   await endServersOfDeadRuns()
   const began = performance.now()
-  // Not by the first tests that start one: all of them would build it at once, and one of them limits the size of files.
+  // Not by the first tests that start one: all of them would build it at once, and one of them limits the size of
+  // files.
   await promisify(execFile)(process.execPath, [buildPrograms])
   const given = readStackConfig().test
   const started = await Promise.allSettled([
@@ -109,8 +110,8 @@ async function endServersOfDeadRuns(): Promise<void> {
 
 async function startPostgres(stops: Array<() => Promise<void>>): Promise<string> {
   const dir = await makeServerFolder(folderName)
-  // Not durable after a power failure, but after a killed process. Parallel test files with several services each need more
-  // connections than one service: up to 96 were measured.
+  // Not durable after a power failure, but after a killed process. Parallel test files with several services each need
+  // more connections than one service: up to 96 were measured.
   const settings = { fsync: 'off', full_page_writes: 'off', max_connections: '400' }
   const server = await startEmbeddedPostgres({ dir, log, settings })
   endWithRunner(server.pid, dir)
@@ -122,7 +123,10 @@ async function startPostgres(stops: Array<() => Promise<void>>): Promise<string>
   return server.url
 }
 
-/** Each of thousands of connections derives a key from the password, which takes milliseconds with the default of 4096 rounds. */
+/**
+ * Each of thousands of connections derives a key from the password, which takes milliseconds with the default of 4096
+ * rounds.
+ */
 async function makeSignInCheap(url: string): Promise<void> {
   const { username, password } = new URL(url)
   const sql = connectPostgres(url, 1)

@@ -5,7 +5,9 @@ import { startRelay } from '../../db/transactions/start-relay.ts'
 import { type RelaySessionInput, relaySessionWorkflow, relaySessionWorkflowId } from '../../workflows/messages.ts'
 import type { GivenUser, TestApi } from './api.ts'
 
-/** Starts the session and returns its id. Its workflow continues as new after 30 events instead of about ten thousand. */
+/**
+ * Starts the session and returns its id. Its workflow continues as new after 30 events instead of about ten thousand.
+ */
 export const startWithShortHistory = (
   api: TestApi,
   user: Pick<GivenUser, 'userId' | 'authSessionId'>,

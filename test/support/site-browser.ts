@@ -1,6 +1,6 @@
 /**
- * An HTTP client that behaves as a browser without scripts: it stores cookies by their attributes, sends Fetch Metadata,
- * follows redirects and pages that refresh to another address, and submits the forms of a page.
+ * An HTTP client that behaves as a browser without scripts: it stores cookies by their attributes, sends Fetch
+ * Metadata, follows redirects and pages that refresh to another address, and submits the forms of a page.
  */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'

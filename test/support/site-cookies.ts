@@ -19,8 +19,8 @@ export class CookieJar {
       const [pair = '', ...attributes] = line.split(/;\s*/)
       const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]
       const attribute = (wanted: string) =>
-        attributes.find((one) => one.toLowerCase().split('=')[0] === wanted)?.split('=')[1]
-      const has = (wanted: string) => attributes.some((one) => one.toLowerCase().split('=')[0] === wanted)
+        attributes.find((text) => text.toLowerCase().split('=')[0] === wanted)?.split('=')[1]
+      const has = (wanted: string) => attributes.some((text) => text.toLowerCase().split('=')[0] === wanted)
       if (has('domain')) throw new Error(`cookie with a Domain attribute: ${line}`)
       if (has('secure') && url.protocol !== 'https:' && url.hostname !== 'localhost')
         throw new Error(`Secure cookie over plain HTTP: ${line}`)
@@ -43,7 +43,7 @@ export class CookieJar {
   headerFor(url: URL, { strict }: { strict: boolean }): string | undefined {
     const sent = [...this.#cookies.values()]
       .filter(({ path, sameSite }) => covers(path, url.pathname) && (strict || sameSite.toLowerCase() !== 'strict'))
-      .sort((one, other) => other.path.length - one.path.length)
+      .sort((a, b) => b.path.length - a.path.length)
     return sent.length > 0 ? sent.map(({ name, value }) => `${name}=${value}`).join('; ') : undefined
   }
 

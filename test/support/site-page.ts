@@ -68,7 +68,9 @@ export function readPage({ status, headers, text: html }: Reply, path: string, v
     form: (action, having) => {
       const form = findForm(action, having)
       if (form) return form
-      throw new Error(`${path} (${status}) has no form for ${action}: ${forms.map((one) => one.action).join(', ')}`)
+      throw new Error(
+        `${path} (${status}) has no form for ${action}: ${forms.map(({ action: known }) => known).join(', ')}`,
+      )
     },
     hasForm: (action, having) => findForm(action, having) !== undefined,
   }
@@ -91,7 +93,7 @@ function readForm(tag: string, inside: string): Form {
   const selects = [...inside.matchAll(/<select\b([^>]*)>(.*?)<\/select>/gs)].map(
     ([, attributes = '', options = '']) => {
       const all = [...options.matchAll(/<option\b([^>]*)>/g)].map(([, option = '']) => option)
-      const option = all.find((one) => /\bselected\b/.test(one)) ?? all[0] ?? ''
+      const option = all.find((candidate) => /\bselected\b/.test(candidate)) ?? all[0] ?? ''
       return [readAttribute(attributes, 'name'), readAttribute(option, 'value')] as const
     },
   )

@@ -16,6 +16,6 @@ export class SlowFilesFirst extends BaseSequencer {
       const rank = slowFiles.indexOf(relative(this.#root, moduleId))
       return rank < 0 ? slowFiles.length : rank
     }
-    return (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other))
+    return (await super.sort(files)).toSorted((a, b) => rankOf(a) - rankOf(b))
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The HTTP API of an SLS server, written from the sources of OpenIRL/srt-live-server (a register of stream ids, Bearer keys) and
- * irlserver/irl-srt-server (disconnects, bare keys), which have no route in common.
+ * The HTTP API of an SLS server, written from the sources of OpenIRL/srt-live-server (a register of stream ids, Bearer
+ * keys) and irlserver/irl-srt-server (disconnects, bare keys), which have no route in common.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -34,7 +34,9 @@ export interface TestSmtpServer {
   start(): Promise<void>
 }
 
-/** Starts a server without sign-in and TLS unless the options say otherwise, and stops it after the tests of the file. */
+/**
+ * Starts a server without sign-in and TLS unless the options say otherwise, and stops it after the tests of the file.
+ */
 export async function startSmtpServer(options: SMTPServerOptions = {}): Promise<TestSmtpServer> {
   const received: ReceivedMail[] = []
   let refusal: { step: string; code: number | 'hang'; reply: string } | undefined

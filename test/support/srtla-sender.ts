@@ -84,7 +84,7 @@ export class SrtlaSender {
     switch (packet?.kind) {
       case 'reg_ngp':
         // Not a sign of life: the receiver does not know the group.
-        if (this.links.every((one) => !one.isActive) && !this.#isRegistering) this.#requestGroup(link)
+        if (this.links.every((other) => !other.isActive) && !this.#isRegistering) this.#requestGroup(link)
         return
       case 'reg2':
         if (link === this.#requestedOver) this.#onGroupRegistered(packet.id)
@@ -97,7 +97,7 @@ export class SrtlaSender {
         return
       case 'ack':
         link.onAnswer()
-        for (const number of packet.sequenceNumbers) for (const one of this.links) one.onSrtlaAck(number)
+        for (const number of packet.sequenceNumbers) for (const member of this.links) member.onSrtlaAck(number)
         return
       case 'srt':
         link.onAnswer()

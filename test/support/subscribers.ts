@@ -31,7 +31,10 @@ export interface Plan {
 export interface Subscriber extends RelayUser {
   /** The plan's subscription. */
   readonly subscriptionId: string
-  /** Sends a webhook about the plan's subscription by default. Rejects unless it is accepted. @param at now by default. */
+  /**
+   * Sends a webhook about the plan's subscription by default. Rejects unless it is accepted.
+   * @param at now by default.
+   */
   sendEvent(type: SandboxEventType, data?: EventData, at?: number): Promise<void>
   fetchPlan(): Promise<Plan>
   /** Resolves with the plan once it matches the condition. */
@@ -127,7 +130,9 @@ export async function findDisconnectTime({ api }: TestService, { session_id }: S
 export const subscriptionHandle = ({ api }: TestService, { userId }: { userId: string }) =>
   api.services.temporal.workflow.getHandle(subscriptionWorkflowId(userId))
 
-/** Lets time pass for an account, whose workflow is not notified: all times of its billing events move into the past. */
+/**
+ * Lets time pass for an account, whose workflow is not notified: all times of its billing events move into the past.
+ */
 export async function dateEventsBack(
   { sql }: TestApi,
   { userId }: { readonly userId: string },

@@ -51,8 +51,8 @@ export const runSvc = async (words: readonly string[], variables?: Readonly<Reco
   (await startSvc(words, variables)).ended
 
 /**
- * Runs a command in this process, as `cli/svc/main.ts` does. For commands that read no terminal and wait for no signal; one at a
- * time, since it takes the output of the whole process.
+ * Runs a command in this process, as `cli/svc/main.ts` does. For commands that read no terminal and wait for no signal;
+ * one at a time, since it takes the output of the whole process.
  */
 export async function runSvcHere(
   words: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * Installs Temporal's time-skipping test server. Uses the Java server, because the SDK's native build cannot be downloaded from
- * every network. Maven downloads it once; checksums are verified, and the result is stored in the user's cache folder.
+ * Installs Temporal's time-skipping test server. Uses the Java server, because the SDK's native build cannot be
+ * downloaded from every network. Maven downloads it once; checksums are verified, and the result is stored in the
+ * user's cache folder.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'

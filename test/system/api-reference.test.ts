@@ -62,7 +62,7 @@ describe.each(origins)('the API reference of %s', (_, origin) => {
     expect(await operations.count()).toBeGreaterThan(60)
     await page.locator('[data-operation="startRelay"] > summary').click()
     expect(await page.locator('[data-operation="startRelay"]').innerText()).toContain('relay_limit_reached')
-    expect(await page.locator('h1').evaluate((one) => one.ownerDocument.documentElement.scrollWidth)).toBe(390)
+    expect(await page.locator('h1').evaluate((heading) => heading.ownerDocument.documentElement.scrollWidth)).toBe(390)
     expect(foreign).toEqual([])
     await context.close()
   })
@@ -160,7 +160,7 @@ test('a start that is tried out has a key of its own and no optional parameter',
   await testButton(page, 'relay/start').click()
   const keys: (string | undefined)[] = []
   for (const _ of ['once', 'after a reload']) {
-    const sent = page.waitForRequest((one) => one.url() === `${api.url}/api/v1/relay/start`)
+    const sent = page.waitForRequest((request) => request.url() === `${api.url}/api/v1/relay/start`)
     await send(page)
     keys.push((await sent).headers()['idempotency-key'])
     await page.reload()

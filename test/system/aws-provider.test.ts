@@ -388,14 +388,14 @@ test('an instance without a name is adopted with its volume, and belongs to the 
   const { instanceId, providerId, sessionId } = await relays.create(specOf(name), never())
   const staged = await another({ fleetName: 'staging' }).create(specOf(name), never())
   const members = (await named.account?.listAll()) ?? []
-  const memberOf = (id: string) => members.find((one) => one.instanceId === id)
+  const memberOf = (id: string) => members.find(({ instanceId: known }) => known === id)
   expect(members).toHaveLength(2)
   expect(memberOf(instanceId)).toEqual({ instanceId, providerId, sessionId, fleetName: null })
   expect(memberOf(staged.instanceId)).toMatchObject({ fleetName: 'staging' })
 
   for (const member of members) if (member.fleetName === null) await named.account?.adopt(member)
 
-  expect((await named.list()).map((one) => one.instanceId)).toEqual([instanceId])
+  expect((await named.list()).map(({ instanceId: id }) => id)).toEqual([instanceId])
   expect(await relays.list()).toEqual([])
   const [instance] = await instancesOf(instanceId)
   const volume = instance?.BlockDeviceMappings?.[0]?.Ebs?.VolumeId ?? ''

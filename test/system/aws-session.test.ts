@@ -1,4 +1,7 @@
-/** Sessions in a region of AWS. A process with the settings and the program of the user data takes the place of the machine. */
+/**
+ * Sessions in a region of AWS. A process with the settings and the program of the user data takes the place of the
+ * machine.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

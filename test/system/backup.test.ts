@@ -1,6 +1,6 @@
 /**
- * deploy/backup.sh and deploy/restore.sh with real relays and Temporal on Postgres. Postgres is stopped for good and replaced by an
- * empty server at the same address.
+ * deploy/backup.sh and deploy/restore.sh with real relays and Temporal on Postgres. Postgres is stopped for good and
+ * replaced by an empty server at the same address.
  */
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -159,8 +159,8 @@ describe('a backup of the running service is restored into empty servers:', () =
   test('live sessions continue on their relays, and a payment grace period ends at the same instant', {
     timeout: testMillisMax,
   }, async () => {
-    const [one, failing] = [await newSubscriber(), await newSubscriber()]
-    const sessions = await Promise.all([startRelay(one), startRelay(failing)])
+    const [paying, failing] = [await newSubscriber(), await newSubscriber()]
+    const sessions = await Promise.all([startRelay(paying), startRelay(failing)])
     const graceEndsAt = await failPayment(failing)
     const before = await Promise.all(sessions.map(stateOf))
     expect(before.map(({ relays }) => relays.length)).toEqual([1, 1])
@@ -175,7 +175,7 @@ describe('a backup of the running service is restored into empty servers:', () =
     for (const sessionId of sessions) await waitForWorkflow(sessionId, 'RUNNING')
 
     const [sessionId = ''] = sessions
-    await stopRelay(one, sessionId)
+    await stopRelay(paying, sessionId)
     await waitForState(sessionId, 'stopped')
     await waitForWorkflow(sessionId, 'COMPLETED')
     expect((await stateOf(sessionId)).transitions).toEqual([

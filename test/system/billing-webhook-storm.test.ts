@@ -47,11 +47,11 @@ beforeAll(async () => {
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
   })
-  const [one, other] = [await freePort(), await freePort()]
-  first = startProgram('api', { ...env, PORT: String(one), DATABASE_URL: trap.url })
-  startProgram('api', { ...env, PORT: String(other) })
+  const [firstPort, secondPort] = [await freePort(), await freePort()]
+  first = startProgram('api', { ...env, PORT: String(firstPort), DATABASE_URL: trap.url })
+  startProgram('api', { ...env, PORT: String(secondPort) })
   startProgram('worker', env)
-  apis = [new Client(`http://127.0.0.1:${one}`), new Client(`http://127.0.0.1:${other}`)]
+  apis = [new Client(`http://127.0.0.1:${firstPort}`), new Client(`http://127.0.0.1:${secondPort}`)]
   providers = [sandboxSender(apis[0], secret), sandboxSender(apis[1], secret)]
   const { temporal: direct } = readConfig({ ...env, TEMPORAL_ADDRESS: inject('temporalAddress') })
   const connected = connectTemporal(direct)
@@ -161,7 +161,7 @@ describe('while Temporal is unreachable', () => {
         return { id, userId, status }
       }),
     )
-    expect([sent.map((one) => one.status), Date.now() - began < 2000]).toEqual([users.map(() => 200), true])
+    expect([sent.map((answer) => answer.status), Date.now() - began < 2000]).toEqual([users.map(() => 200), true])
     for (const { id } of sent) expect(await findEvent(apis[1], id)).toMatchObject({ status: 'pending' })
     await wayToTemporal.open()
     for (const { id, userId } of sent) {

@@ -141,8 +141,9 @@ const readMillis = 250
 const pausedReadsMax = 20
 
 /**
- * An expectation on what the page shows within this time of its clock, which has to be installed and then runs faster than real
- * time. In steps, and not while a request of the page is under way, since the page counts its next wait from the answer.
+ * An expectation on what the page shows within this time of its clock, which has to be installed and then runs faster
+ * than real time. In steps, and not while a request of the page is under way, since the page counts its next wait from
+ * the answer.
  */
 export function expectWithin<Read>(millis: number, page: Page, read: () => Promise<Read>) {
   let left = millis
@@ -186,8 +187,8 @@ interface Violation {
 }
 
 /**
- * Expects the visitor's page to be accessible, large enough to touch, and to fit the smallest phones. Saves screenshots, and
- * closes the context.
+ * Expects the visitor's page to be accessible, large enough to touch, and to fit the smallest phones. Saves
+ * screenshots, and closes the context.
  */
 export async function expectUsable({ page, faults, context }: Visitor, name: string): Promise<void> {
   for (const [device, colorScheme] of looks) {

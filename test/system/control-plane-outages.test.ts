@@ -1,6 +1,6 @@
 /**
- * Api, worker, Postgres and Temporal fail one after another, each for longer than the timeouts of the relays that run meanwhile.
- * The tests share one service and its relays, and run in this order.
+ * Api, worker, Postgres and Temporal fail one after another, each for longer than the timeouts of the relays that run
+ * meanwhile. The tests share one service and its relays, and run in this order.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,9 @@ import { type ControlPlane, type PaidUser, startControlPlane } from '../support/
 import { untilWell } from '../support/programs.ts'
 import { eventually, type OneSession } from '../support/relays.ts'
 
-/** Of sessions that are accepted just before an outage, which lasts longer. Their relay's process must start before it. */
+/**
+ * Of sessions that are accepted just before an outage, which lasts longer. Their relay's process must start before it.
+ */
 const provisionSeconds = 12
 const longerThanTimeout = provisionSeconds * 1000 + 500
 
@@ -125,7 +127,9 @@ test('no relay loses its health while the api is away, although no report could 
 })
 
 describe('a start that was accepted just before an outage becomes active afterwards', () => {
-  /** Starts a relay whose reports do not arrive, and waits until its process exists, so that its workflow's timer runs. */
+  /**
+   * Starts a relay whose reports do not arrive, and waits until its process exists, so that its workflow's timer runs.
+   */
   async function startUnheard(): Promise<StartedUser> {
     const user = await plane.paidUser()
     await plane.reports.block()

@@ -218,6 +218,6 @@ test('a sign-in that ends on the page of a refused form leads to the login page 
   })
   await revokeSignIns(user.userId)
   await waitWithin(11_000, page, pageNamed(page, 'login'))
-  expect(navigations.filter((one) => one.startsWith('POST'))).toEqual([])
+  expect(navigations.filter((navigation) => navigation.startsWith('POST'))).toEqual([])
   expect(new URL(page.url()).searchParams.get('next')).toBe('/relays')
 })

@@ -1,4 +1,6 @@
-/** Every query of the dashboards and the rules runs on a Prometheus that has scraped the real service with live relays. */
+/**
+ * Every query of the dashboards and the rules runs on a Prometheus that has scraped the real service with live relays.
+ */
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
@@ -104,14 +106,14 @@ test('every query of every dashboard returns a series from the real service', { 
   const required = expressions.filter(({ expr }) => ![...missing.keys()].some((name) => expr.includes(name)))
   const listEmpty = async () => {
     const answers = await Promise.all(
-      required.map(async (one) => ({ ...one, ...(await prometheus.query(toQuery(one.expr))) })),
+      required.map(async (expression) => ({ ...expression, ...(await prometheus.query(toQuery(expression.expr))) })),
     )
     return answers.filter(({ series }) => series.length === 0).map(({ panel, expr, error }) => ({ panel, expr, error }))
   }
   const empty = await eventually(listEmpty, (found) => found.length === 0, 120).catch(listEmpty)
   expect(empty, source.errors()).toEqual([])
 
-  const optional = expressions.filter((one) => !required.includes(one))
+  const optional = expressions.filter((expression) => !required.includes(expression))
   for (const { expr } of optional) expect((await prometheus.query(toQuery(expr))).error, expr).toBeNull()
 })
 

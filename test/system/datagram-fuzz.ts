@@ -1,6 +1,6 @@
 /**
- * Datagrams as an attacker writes them: packets of SRT and SRTLA, most of them damaged, from sources that are forged. A seed gives the
- * same contents in the same order; addresses and ports are those of the run.
+ * Datagrams as an attacker writes them: packets of SRT and SRTLA, most of them damaged, from sources that are forged. A
+ * seed gives the same contents in the same order; addresses and ports are those of the run.
  */
 import { buildAck, buildNotice, buildRegistration } from '../../relay-node/srtla-packets.ts'
 import { streamToken } from '../relay-node/running.ts'
@@ -39,7 +39,10 @@ const streamIds = [
   ...['\u0000', 'x'.repeat(512)],
 ] as const
 
-/** Extensions of conclusions by their types: handshake, its reply, keys, their reply, stream id, congestion, filter, group. */
+/**
+ * Extensions of conclusions by their types: handshake, its reply, keys, their reply, stream id, congestion, filter,
+ * group.
+ */
 const extensionsOf = (random: Random): Buffer[] =>
   Array.from({ length: integer(random, 5) }, () =>
     random.chance(0.2)

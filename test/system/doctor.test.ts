@@ -82,7 +82,7 @@ const isListening = (address: string) =>
   })
 
 async function signal(command: string, name: NodeJS.Signals): Promise<void> {
-  const found = (await processesOf(dataDir)).find((one) => one.command.includes(command))
+  const found = (await processesOf(dataDir)).find(({ command: text }) => text.includes(command))
   if (!found) throw new Error(`${command} does not run`)
   process.kill(found.pid, name)
 }

@@ -87,7 +87,7 @@ export async function startEdge({ httpsPort, ...options }: Options): Promise<Edg
     httpPort,
     httpsPort,
     authority,
-    send: (host, path, one = {}) => send({ host, port: httpsPort, authority, path }, one),
+    send: (host, path, edgeRequest = {}) => send({ host, port: httpsPort, authority, path }, edgeRequest),
   }
 }
 
@@ -105,8 +105,8 @@ interface Place {
   readonly path: string
 }
 
-function send({ host, port, authority, path }: Place, one: EdgeRequest): Promise<EdgeReply> {
-  const { method = 'GET', headers = {}, body, from = '127.0.0.1' } = one
+function send({ host, port, authority, path }: Place, edgeRequest: EdgeRequest): Promise<EdgeReply> {
+  const { method = 'GET', headers = {}, body, from = '127.0.0.1' } = edgeRequest
   return new Promise((resolve, reject) => {
     const sending = request({
       host: '127.0.0.1',

@@ -1,4 +1,7 @@
-/** A newcomer's first stream, as docs/relays.md describes it: `npm start`, and the commands that it prints, with real programs. */
+/**
+ * A newcomer's first stream, as docs/relays.md describes it: `npm start`, and the commands that it prints, with real
+ * programs.
+ */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -69,7 +72,7 @@ async function expectMeasured(output: string): Promise<void> {
   const [, shown = ''] = /test pattern ended {2}\(took (\d+) ms/.exec(output) ?? []
   const streamedSeconds = Number(shown) / 1000
   // The relay states its totals once more when it ends, which is after the reply to the stop.
-  const session = await eventually(readDemo, (one) => (one?.seconds_publishing ?? 0) > streamedSeconds - 3)
+  const session = await eventually(readDemo, (latest) => (latest?.seconds_publishing ?? 0) > streamedSeconds - 3)
   expect(session?.seconds_publishing).toBeLessThanOrEqual(streamedSeconds)
   expect(session?.average_bitrate_kbps).toBeGreaterThan(500)
   expect(session?.average_bitrate_kbps).toBeLessThanOrEqual(session?.peak_bitrate_kbps ?? 0)

@@ -1,6 +1,6 @@
 /**
- * A simulated provider of one region: instances exist in memory only, and its calls fail as those of a cloud do. It records the
- * life of each instance, from which the test finds out whether the control plane kept its rules.
+ * A simulated provider of one region: instances exist in memory only, and its calls fail as those of a cloud do. It
+ * records the life of each instance, from which the test finds out whether the control plane kept its rules.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
@@ -65,7 +65,8 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
   const hanging = new Set<string>()
   let hasFaults = true
 
-  const find = (instanceId: string) => instances.find((one) => one.instanceId === instanceId && one.endedAt === null)
+  const find = (instanceId: string) =>
+    instances.find((instance) => instance.instanceId === instanceId && instance.endedAt === null)
   const listExisting = () => instances.filter(({ endedAt }) => endedAt === null)
   const isVisible = ({ endedAt, listedFrom }: SimulatedInstance) => endedAt === null && listedFrom <= Date.now()
   const hasTrouble = (trouble: Trouble) => hasFaults && (troubles.get(trouble) ?? 0) > Date.now()
@@ -155,7 +156,7 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
   /** The reply shows the instances as they were when the call began. */
   const list: RelayProvider['list'] = async (filter) => {
     const isRefused = chance(0.05) || hasTrouble('no_lists')
-    const listed = instances.filter(isVisible).filter((one) => !filter || one.sessionId === filter.sessionId)
+    const listed = instances.filter(isVisible).filter((instance) => !filter || instance.sessionId === filter.sessionId)
     await answerTime()
     if (isRefused) fail('failed list', 'the list is not complete')
     return listed
@@ -164,7 +165,8 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
   return {
     ...region,
     ...{ listLagSeconds, instances, faults, objections, listExisting, create, destroy, list },
-    describe: async (instanceId) => instances.find((one) => one.instanceId === instanceId && isVisible(one)) ?? null,
+    describe: async (instanceId) =>
+      instances.find((instance) => instance.instanceId === instanceId && isVisible(instance)) ?? null,
     check: async () => {},
     loseInstance: (instanceId) => {
       const instance = find(instanceId)

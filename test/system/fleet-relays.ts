@@ -1,4 +1,7 @@
-/** Simulated relays: the programs on the instances of the simulated providers, which send their health reports over HTTP. */
+/**
+ * Simulated relays: the programs on the instances of the simulated providers, which send their health reports over
+ * HTTP.
+ */
 import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import type { Answer, Client, ErrorBody } from '../support/api.ts'
 import type { UnboundReply } from '../support/unbound-relays.ts'
@@ -21,7 +24,7 @@ export interface SimulatedRelays {
   /** Sends a report of the relay that has been due for the longest time, or of the next one. */
   reportNext(): Promise<void>
   /** Sends a report of one relay, due or not. @param position from 0 to 1 among the relays that can report. */
-  reportOne(position: number): Promise<void>
+  reportAt(position: number): Promise<void>
   /** Sends the reports of all relays that are due. */
   reportDue(): void
   silence(position: number, seconds: number): void
@@ -116,10 +119,10 @@ export function createSimulatedRelays({ client, masterSecret, providers, onUnexp
   }
 
   /** Does something with one of the relays that satisfy the predicate. */
-  const withOne = (
+  const actAt = (
     position: number,
     isMeant: (relay: SimulatedRelay) => boolean,
-    act: (one: SimulatedRelay) => void,
+    act: (relay: SimulatedRelay) => void,
   ) => {
     const meant = existing().filter(isMeant)
     const relay = meant[Math.floor(position * meant.length)]
@@ -136,9 +139,11 @@ export function createSimulatedRelays({ client, masterSecret, providers, onUnexp
     reportNext: async () => {
       const [first, ...others] = existing().filter(canReport)
       if (!first) return
-      await send(others.reduce((one, other) => (other.nextReportAt < one.nextReportAt ? other : one), first))
+      await send(
+        others.reduce((earliest, relay) => (relay.nextReportAt < earliest.nextReportAt ? relay : earliest), first),
+      )
     },
-    reportOne: async (position) => {
+    reportAt: async (position) => {
       const able = existing().filter(canReport)
       const relay = able[Math.floor(position * able.length)]
       if (relay) await send(relay)
@@ -147,11 +152,11 @@ export function createSimulatedRelays({ client, masterSecret, providers, onUnexp
       for (const relay of existing()) if (canReport(relay) && relay.nextReportAt <= Date.now()) void send(relay)
     },
     silence: (position, seconds) =>
-      withOne(position, canReport, (relay) => {
+      actAt(position, canReport, (relay) => {
         relay.silentUntil = Date.now() + seconds * 1000
       }),
     lose: (position) =>
-      withOne(
+      actAt(
         position,
         () => true,
         (relay) => {
@@ -159,8 +164,8 @@ export function createSimulatedRelays({ client, masterSecret, providers, onUnexp
           relay.provider.loseInstance(relay.instance.instanceId)
         },
       ),
-    hang: (position) => withOne(position, canReport, end),
-    restart: (position) => withOne(position, isAway, boot),
+    hang: (position) => actAt(position, canReport, end),
+    restart: (position) => actAt(position, isAway, boot),
     restartAll: () => existing().filter(isAway).forEach(boot),
   }
 }

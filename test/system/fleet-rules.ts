@@ -1,5 +1,7 @@
-/** The rules that hold at each moment of the simulation and after it. Each function returns descriptions of what breaks them. */
-
+/**
+ * The rules that hold at each moment of the simulation and after it. Each function returns descriptions of what breaks
+ * them.
+ */
 import type { Database } from '../../db/connection.ts'
 import type { Millis } from '../../domain/millis.ts'
 import { usageEndedSecondsAgo } from '../../domain/relay/health.ts'
@@ -30,7 +32,10 @@ export async function findBrokenRows(sql: Database, providers: readonly Simulate
   return rows.map(({ broken }) => broken)
 }
 
-/** A row states that its instance is gone only after that is proven. Otherwise another instance could take its place too early. */
+/**
+ * A row states that its instance is gone only after that is proven. Otherwise another instance could take its place too
+ * early.
+ */
 export async function findWronglyGone(sql: Database, providers: readonly SimulatedProvider[]): Promise<string[]> {
   const existing = providers.flatMap((provider) => provider.listExisting())
   const rows = await sql<{ instanceId: string; text: string }[]>`
@@ -38,7 +43,9 @@ export async function findWronglyGone(sql: Database, providers: readonly Simulat
     from instances i where gone_at is not null and instance_id = any(${existing.map(({ instanceId }) => instanceId)}::text[])`
   // The provider may have ended some of them since.
   return rows
-    .filter(({ instanceId }) => existing.some((one) => one.instanceId === instanceId && one.endedAt === null))
+    .filter(({ instanceId }) =>
+      existing.some((instance) => instance.instanceId === instanceId && instance.endedAt === null),
+    )
     .map(({ text }) => `the row states that an existing instance is gone: ${text}`)
 }
 
@@ -101,15 +108,17 @@ interface OwnedRow {
 }
 
 /**
- * Sessions with two instances: instances that existed at the provider at the same moment, while both belonged to the session and
- * neither was retired.
+ * Sessions with two instances: instances that existed at the provider at the same moment, while both belonged to the
+ * session and neither was retired.
  */
 export async function findDoubles(sql: Database, providers: readonly SimulatedProvider[]): Promise<string[]> {
   const rows = await sql<OwnedRow[]>`
     select instance_id, session_id, extract(epoch from coalesce(assigned_at, created_at))::float8 * 1000 as owned_from,
       extract(epoch from retired_at)::float8 * 1000 as owned_until
     from instances where session_id is not null`
-  const lives = new Map(providers.flatMap(({ instances }) => instances.map((one) => [one.instanceId, one] as const)))
+  const lives = new Map(
+    providers.flatMap(({ instances }) => instances.map((instance) => [instance.instanceId, instance] as const)),
+  )
   const owned = rows.flatMap(({ instanceId, sessionId, ownedFrom, ownedUntil }) => {
     const life = lives.get(instanceId)
     if (!life) return []
@@ -118,7 +127,7 @@ export async function findDoubles(sql: Database, providers: readonly SimulatedPr
     return [{ instanceId, sessionId, from, until }]
   })
   return [...new Set(owned.map(({ sessionId }) => sessionId))].flatMap((sessionId) => {
-    const ordered = owned.filter((one) => one.sessionId === sessionId).toSorted((one, other) => one.from - other.from)
+    const ordered = owned.filter((part) => part.sessionId === sessionId).toSorted((a, b) => a.from - b.from)
     return ordered.slice(1).flatMap((part, index) => {
       const before = ordered[index]
       if (!before || before.until <= part.from + toleranceMillis) return []
@@ -189,11 +198,11 @@ function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { brok
   }
   // A report that was stored while the session stopped replaced the time of the one before it.
   const lastReportSeconds = lastReportAt === null ? null : Math.max(0, stoppedAt - lastReportAt)
-  const since = apiSince.findLast((one) => one <= stoppedAt) ?? stoppedAt
+  const since = apiSince.findLast((at) => at <= stoppedAt) ?? stoppedAt
   const api = { forSeconds: stoppedAt - since, lastSeenSeconds: 0 }
   const expected = Math.max(activeAt, stoppedAt - usageEndedSecondsAgo({ lastReportSeconds, api, path: null }, limits))
   // During a break silence does not count, and so the session is charged until its stop.
-  const isInBreak = apiSince.some((one) => one > stoppedAt && one - stoppedAt < breakSecondsMax)
+  const isInBreak = apiSince.some((at) => at > stoppedAt && at - stoppedAt < breakSecondsMax)
   const isEnd = (at: number) => Math.abs(endedAt - at) < toleranceSeconds
   const isRight =
     Math.abs(startedAt - activeAt) < toleranceSeconds && (isEnd(expected) || (isInBreak && isEnd(stoppedAt)))
@@ -226,7 +235,9 @@ export async function findLeftovers(
     const waiting = stored.filter(({ isWaiting }) => isWaiting)
     const ids = new Set(waiting.map(({ instanceId }) => instanceId))
     const orphans = provider.listExisting().filter(({ instanceId }) => !ids.has(instanceId))
-    const lost = waiting.filter((row) => !provider.listExisting().some((one) => one.instanceId === row.instanceId))
+    const lost = waiting.filter(
+      (row) => !provider.listExisting().some((instance) => instance.instanceId === row.instanceId),
+    )
     return [
       ...stored.filter(({ isWaiting }) => !isWaiting).map(({ text }) => `the row of ${text} is left`),
       ...orphans.map(({ instanceId }) => `${instanceId} is left at the provider`),

@@ -1,6 +1,6 @@
 /**
- * A fleet of up to 200 relays for some minutes, with a provider that fails in many ways, relays that fall silent and die, and
- * users who start and stop them at random. FLEET_SIMULATION_SEED repeats the decisions of another run.
+ * A fleet of up to 200 relays for some minutes, with a provider that fails in many ways, relays that fall silent and
+ * die, and users who start and stop them at random. FLEET_SIMULATION_SEED repeats the decisions of another run.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
@@ -67,7 +67,7 @@ let liveMax = 0
 
 const print = (text: string) => void process.stderr.write(`[fleet] ${text}\n`)
 const startWorker = () => startTestWorker(service.api, (_, region) => providerOf(region) as SimulatedProvider)
-const providerOf = (region: string) => providers.find((one) => one.region === region)
+const providerOf = (region: string) => providers.find((provider) => provider.region === region)
 
 beforeAll(async () => {
   print(`seed ${seed}: FLEET_SIMULATION_SEED=${seed} repeats these decisions`)
@@ -118,7 +118,7 @@ async function execute(step: Step): Promise<unknown> {
     case 'report':
       return void relays.reportNext()
     case 'report_early':
-      return void relays.reportOne(step.position)
+      return void relays.reportAt(step.position)
     case 'silence':
       return relays.silence(step.position, step.seconds)
     case 'lose':

@@ -1,4 +1,7 @@
-/** The steps of the simulation. All of them are decided before the first one is carried out, so a seed always gives the same ones. */
+/**
+ * The steps of the simulation. All of them are decided before the first one is carried out, so a seed always gives the
+ * same ones.
+ */
 import type { Trouble } from './fleet-provider.ts'
 import type { Random } from './fleet-random.ts'
 

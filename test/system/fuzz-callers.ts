@@ -1,6 +1,6 @@
 /**
- * Callers that receive the answers of a relay: they get a cookie, or register a group, send conclusions of which some are damaged,
- * and damage most packets of the connections that they get.
+ * Callers that receive the answers of a relay: they get a cookie, or register a group, send conclusions of which some
+ * are damaged, and damage most packets of the connections that they get.
  */
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
@@ -93,7 +93,9 @@ export class FuzzCallers {
     this.#sendForged = sendForged
   }
 
-  /** One call from its first packet to its last. Calls of a publisher get a connection only while there is no other one. */
+  /**
+   * One call from its first packet to its last. Calls of a publisher get a connection only while there is no other one.
+   */
   async converse(kind: CallKind, target: RelayTarget): Promise<void> {
     const port = { publish: target.publishPort, play: target.playPort, srtla: target.srtlaPort }[kind]
     const line = await Line.open(this.#random, target.host, port, kind === 'srtla' ? 2 : 1)

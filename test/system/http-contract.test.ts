@@ -1,4 +1,7 @@
-/** The live service keeps to its OpenAPI document, by the checks of Schemathesis; http-contract.toml names their exceptions. */
+/**
+ * The live service keeps to its OpenAPI document, by the checks of Schemathesis; http-contract.toml names their
+ * exceptions.
+ */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -36,7 +39,9 @@ test('every reply of the live service is one that its OpenAPI document describes
   expect(code, output).toBe(0)
 })
 
-/** Clears the counters all the time: the wrong passwords of the requests would have the account's own sign-in refused. */
+/**
+ * Clears the counters all the time: the wrong passwords of the requests would have the account's own sign-in refused.
+ */
 function allowWrongPasswords({ api }: TestService): void {
   const timer = setInterval(() => api.sql`delete from rate_limit_windows`.catch(() => undefined), 250)
   onTestFinished(() => clearInterval(timer))
@@ -49,8 +54,8 @@ interface Operation {
 }
 
 /**
- * Creates an account, a relay session, a billing event and a plugin login, and makes their values the examples of the document, so
- * that the requests reach more than the replies for unknown ids.
+ * Creates an account, a relay session, a billing event and a plugin login, and makes their values the examples of the
+ * document, so that the requests reach more than the replies for unknown ids.
  * @returns the path of the document.
  */
 async function describeExisting({ api, dataDir }: TestService, caller: { userId: string; bearer: string }) {

@@ -87,7 +87,7 @@ describe('the variables of', () => {
   }
 
   test.each(['api', 'worker', 'site'] as const)('the %s are a valid configuration', async (name) => {
-    const program = programs().find((one) => nameOf(one) === name)
+    const program = programs().find((candidate) => nameOf(candidate) === name)
     if (!program) throw new Error(`${name} is missing`)
     const secrets = await temporaryFolder()
     for (const key of secretKeysOf(program))
@@ -184,7 +184,7 @@ interface Route {
 
 test('the hosts of the ingresses are those of the public URLs', () => {
   const hosts = new Set(ofKind('Ingress').flatMap(({ spec }) => spec.rules.map(({ host }: { host: string }) => host)))
-  const variables = variablesOf(programs().find((one) => nameOf(one) === 'api') as KubernetesObject)
+  const variables = variablesOf(programs().find((program) => nameOf(program) === 'api') as KubernetesObject)
   const urls = ['SVC_API_URL', 'SVC_SITE_URL'].map((name) => new URL(variables[name] ?? '').host)
   expect([...hosts].toSorted()).toEqual(urls.toSorted())
 })
@@ -264,7 +264,7 @@ test('the workers of another version run beside the others, with their configura
   // An eviction that two budgets have to allow is refused always.
   const budgets = ofKind('PodDisruptionBudget').map(({ spec }) => ({ ...spec, selected: selected(spec.selector) }))
   for (const deployment of [worker, version]) {
-    const [budget, ...others] = budgets.filter((one) => one.selected.includes(deployment))
+    const [budget, ...others] = budgets.filter((candidate) => candidate.selected.includes(deployment))
     expect(budget).toMatchObject({ minAvailable: 1, selected: [deployment] })
     expect(others).toEqual([])
   }

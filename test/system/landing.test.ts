@@ -1,4 +1,6 @@
-/** The public pages and the usage page in Chromium: accessible, without scripts, and without requests to other hosts. */
+/**
+ * The public pages and the usage page in Chromium: accessible, without scripts, and without requests to other hosts.
+ */
 import { describe, expect, test } from 'vitest'
 import { useRelayTime } from '../support/relay-time.ts'
 import { expectUsable, type Visitor, visitor, waitForPage } from './browser.ts'

@@ -1,4 +1,6 @@
-/** Notifications in a real browser: choosing them, an address with its secret, a test, and the link that turns one off. */
+/**
+ * Notifications in a real browser: choosing them, an address with its secret, a test, and the link that turns one off.
+ */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { replaceEndpoint } from '../../db/notifications/endpoints.ts'
@@ -29,8 +31,8 @@ async function saveEndpoint({ page }: Awaited<ReturnType<typeof notifications>>)
 }
 
 /**
- * Waits for the page that this click leads to, since the one before it may have the same notice, and Chromium may never close a page
- * whose next document is under way.
+ * Waits for the page that this click leads to, since the one before it may have the same notice, and Chromium may never
+ * close a page whose next document is under way.
  */
 async function save(page: Page) {
   await Promise.all([page.waitForEvent('load'), submitButton(page, path).click()])

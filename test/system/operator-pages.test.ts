@@ -49,16 +49,16 @@ test.each(['phone', 'desktop'] as const)(
   'an operator finds an account, grants a plan with a reason and sees it in the audit, on a %s',
   async (device) => {
     const { userId, email } = await api.given.user()
-    const one = await newOperator('/operator/users', { device })
-    const { page } = one
+    const browser = await newOperator('/operator/users', { device })
+    const { page } = browser
     await page.locator('input[name="email"]').fill(email)
     await page.keyboard.press('Enter')
     await page.locator(`[data-user="${userId}"]`).waitFor()
-    await act(one, 'grant', `a partner, on a ${device}`)
+    await act(browser, 'grant', `a partner, on a ${device}`)
     expect(await page.locator('[data-access]').getAttribute('data-access')).toBe('ok')
     await page.goto(`${url}/operator/audit?user_id=${userId}`)
     expect(await page.locator('[data-action="plan_granted"]').innerText()).toContain(`a partner, on a ${device}`)
-    expect(one.faults).toEqual([])
+    expect(browser.faults).toEqual([])
   },
 )
 
@@ -68,14 +68,14 @@ test('an operator replays a billing event that was dead-lettered', async () => {
   // A parked one would be applied by itself once the account exists.
   await api.sql`update billing_events set status = 'dead' where id = ${eventId}`
   await createAccountWithId(api, userId)
-  const one = await newOperator('/operator/billing?status=dead')
-  await one.page.locator(`[data-event="${eventId}"] th a`).click()
-  await waitForPage(one.page, 'operator-billing-event')
-  await act(one, 'replay', 'the account exists now')
+  const browser = await newOperator('/operator/billing?status=dead')
+  await browser.page.locator(`[data-event="${eventId}"] th a`).click()
+  await waitForPage(browser.page, 'operator-billing-event')
+  await act(browser, 'replay', 'the account exists now')
   await expect
     .poll(async () => {
-      await one.page.reload()
-      return one.page.locator(`[data-event="${eventId}"]`).getAttribute('data-status')
+      await browser.page.reload()
+      return browser.page.locator(`[data-event="${eventId}"]`).getAttribute('data-status')
     })
     .toBe('applied')
 })
@@ -84,10 +84,10 @@ test('an operator disconnects a live relay, without scripts', async () => {
   const { user, context } = await readyRelay()
   await context.close()
   const sessionId = (await user.active()).session?.session_id ?? ''
-  const one = await newOperator(`/operator/sessions?state=active&user_id=${user.userId}`, { script: false })
-  await one.page.locator(`[data-session="${sessionId}"] th a`).click()
-  await act(one, 'disconnect', 'abuse')
-  expect(await one.page.locator('main [data-state]').getAttribute('data-state')).toBe('stopped')
+  const browser = await newOperator(`/operator/sessions?state=active&user_id=${user.userId}`, { script: false })
+  await browser.page.locator(`[data-session="${sessionId}"] th a`).click()
+  await act(browser, 'disconnect', 'abuse')
+  expect(await browser.page.locator('main [data-state]').getAttribute('data-state')).toBe('stopped')
   expect((await user.active()).session).toBeNull()
 })
 
@@ -101,10 +101,10 @@ test.each([
   '/operator/billing/accounts?billed=without_plan',
   '/operator/instances',
 ])('%s is accessible on phones and desktops, light and dark', async (path) => {
-  const one = await newOperator(path, { device: 'phone' })
-  for (const summary of await one.page.locator('main summary').all()) await summary.click()
+  const browser = await newOperator(path, { device: 'phone' })
+  for (const summary of await browser.page.locator('main summary').all()) await summary.click()
   const [name = ''] = path.slice(1).split('?')
-  await expectUsable(one, name.replaceAll('/', '-').replace(/-[0-9a-f]{8}-.*/, '-one'))
+  await expectUsable(browser, name.replaceAll('/', '-').replace(/-[0-9a-f]{8}-.*/, '-one'))
 })
 
 test.each([

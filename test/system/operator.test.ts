@@ -12,24 +12,24 @@ async function enterPassword({ page }: Visitor, password: string): Promise<void>
 }
 
 test('a wrong password is refused, and the right one opens the console with a cookie that scripts cannot read', async () => {
-  const one = await visitor()
-  const { page, context } = one
+  const browser = await visitor()
+  const { page, context } = browser
   await page.goto(`${url}/operator`)
   await waitForPage(page, 'operator-sign-in')
-  await enterPassword(one, 'not the operator password')
+  await enterPassword(browser, 'not the operator password')
   await page.locator('[data-problem="invalid_operator"]').waitFor()
-  await enterPassword(one, operatorPassword)
+  await enterPassword(browser, operatorPassword)
   await waitForPage(page, 'operator-overview')
   const cookie = (await context.cookies()).find(({ name }) => name === 'svc_operator')
   expect(cookie).toMatchObject({ path: '/operator', httpOnly: true, secure: true, sameSite: 'Strict' })
   expect(cookie?.value).not.toContain(operatorPassword)
   expect(await page.evaluate('document.cookie')).toBe('')
-  expect(one.faults).toEqual([])
+  expect(browser.faults).toEqual([])
 })
 
 test.each([true, false])('an act asks for its reason and is audited, with scripts: %s', async (script) => {
-  const one = await newOperator('/operator/regions', { script })
-  const { page } = one
+  const browser = await newOperator('/operator/regions', { script })
+  const { page } = browser
   const act = page.locator('[data-act$="/drain"]').first()
   await act.locator('summary').focus()
   await page.keyboard.press('Enter')
@@ -92,18 +92,18 @@ test.each(['/operator', '/operator/regions', '/operator/jobs', '/operator/audit'
   '%s is accessible on phones and desktops, light and dark',
   async (path) => {
     await readyRelay()
-    const one = await newOperator(path, { device: 'phone' })
-    for (const summary of await one.page.locator('main summary').all()) await summary.click()
-    await expectUsable(one, path.slice(1).replaceAll('/', '-'))
+    const browser = await newOperator(path, { device: 'phone' })
+    for (const summary of await browser.page.locator('main summary').all()) await summary.click()
+    await expectUsable(browser, path.slice(1).replaceAll('/', '-'))
   },
 )
 
 test('the sign-in page is accessible, with and without a problem', async () => {
-  const one = await visitor({ device: 'phone' })
-  await one.page.goto(`${url}/operator`)
-  await enterPassword(one, 'wrong')
-  await one.page.locator('[data-problem]').waitFor()
-  await expectUsable(one, 'operator-sign-in')
+  const browser = await visitor({ device: 'phone' })
+  await browser.page.goto(`${url}/operator`)
+  await enterPassword(browser, 'wrong')
+  await browser.page.locator('[data-problem]').waitFor()
+  await expectUsable(browser, 'operator-sign-in')
   await eventually(
     () => api.sql`select from audit_entries where action = 'operator_sign_in_failed'`,
     (rows) => rows.length > 0,

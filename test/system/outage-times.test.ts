@@ -1,4 +1,6 @@
-/** How long requests take, and what relays get through, while Postgres or Temporal does not answer. Judges real time. */
+/**
+ * How long requests take, and what relays get through, while Postgres or Temporal does not answer. Judges real time.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
@@ -48,8 +50,8 @@ testInRealTime(
     const metrics = await measure(fetch(`${api.url}/metrics`))
     expect([metrics.value.status, metrics.millis < 5000]).toEqual([200, true])
     const pending: Promise<{ value: Answer<object>; millis: number }>[] = []
-    // Repeated, so that some requests find batches and connections that already wait. All of it takes longer than the timeout of a
-    // local activity and the health timeout of a relay.
+    // Repeated, so that some requests find batches and connections that already wait. All of it takes longer than the
+    // timeout of a local activity and the health timeout of a relay.
     for (let round = 0; round < 6; round += 1) {
       pending.push(...requests().map((request) => measure(request)))
       await sleep(800)
@@ -69,7 +71,7 @@ testInRealTime(
     const { session: second } = await service.activeRelay(await service.user())
     expect(second.state).toBe('active')
     const { transitions } = await service.history(session.session_id)
-    expect(transitions.map((one) => one.reason)).toEqual(['relay_ready'])
+    expect(transitions.map(({ reason }) => reason)).toEqual(['relay_ready'])
     expect((await user.active()).sessions).toContainEqual(
       expect.objectContaining({ session_id: session.session_id, state: 'active' }),
     )
@@ -80,7 +82,7 @@ testInRealTime(
           .body.jobs,
       (jobs) =>
         ['deliver_commands', 'watch_health'].every((name) => {
-          const job = jobs.find((one) => one.name === name)
+          const job = jobs.find((candidate) => candidate.name === name)
           return Date.parse(job?.last_success_at ?? '') > thawedAt
         }),
     )

@@ -56,7 +56,9 @@ describe.concurrent('a start', { timeout: 2 * secondsMax * 1000 }, () => {
     expect(await region.untilState(sessionId, 'stopped')).toEqual(['stopped', 'stop_requested'])
     await region.untilCleanedUp(sessionId, secondsMax)
     expect([...cloud.project.creations.values()]).toEqual([1])
-    const [created, deleted] = ['POST', 'DELETE'].map((one) => cloud.requests.find(({ method }) => method === one)?.at)
+    const [created, deleted] = ['POST', 'DELETE'].map(
+      (name) => cloud.requests.find(({ method }) => method === name)?.at,
+    )
     expect((deleted ?? 0) - (created ?? 0)).toBeGreaterThanOrEqual(listLagMillis)
   })
 })

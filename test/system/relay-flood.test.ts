@@ -61,14 +61,21 @@ async function callAsSrt(address: string, { host, port }: { host: string; port: 
   return answer === undefined ? Number.POSITIVE_INFINITY : performance.now() - startedAt
 }
 
-/** As an encoder registers a group and its first link. Resolves with the milliseconds until the link belongs to the group. */
+/**
+ * As an encoder registers a group and its first link. Resolves with the milliseconds until the link belongs to the
+ * group.
+ */
 async function registerAsEncoder(address: string, { host, port }: { host: string; port: number }): Promise<number> {
   const socket = await givenSocket(address)
   const startedAt = performance.now()
   const question = { socket, port, host, everyMillis: 1_000 }
   const requested = buildRegistration('reg1', randomBytes(256))
-  const answer = await ask({ ...question, datagram: requested, isAnswer: (one) => parsePacket(one)?.kind === 'reg2' })
-  const isAnswer = (one: Buffer) => parsePacket(one)?.kind === 'reg3'
+  const answer = await ask({
+    ...question,
+    datagram: requested,
+    isAnswer: (reply) => parsePacket(reply)?.kind === 'reg2',
+  })
+  const isAnswer = (reply: Buffer) => parsePacket(reply)?.kind === 'reg3'
   if (answer === undefined) return Number.POSITIVE_INFINITY
   await ask({ ...question, datagram: buildRegistration('reg2', answer.subarray(2)), isAnswer })
   return performance.now() - startedAt
@@ -92,7 +99,7 @@ testInRealTime(
         return { srt: await srt, srtla: await srtla }
       }),
     )
-    const within = (protocol: 'srt' | 'srtla', millis: number) => times.filter((one) => one[protocol] < millis).length
+    const within = (protocol: 'srt' | 'srtla', millis: number) => times.filter((time) => time[protocol] < millis).length
     expect(within('srt', 2_000)).toBeGreaterThanOrEqual(0.9 * callers)
     expect(within('srtla', 5_000)).toBeGreaterThanOrEqual(0.9 * callers)
     expect((await statsOf({ host, statsPort })).groups).toEqual([])

@@ -1,10 +1,10 @@
 /**
- * Forged and damaged datagrams at all ports of three relays, two of which have a stream. `npm run soak -- fuzz` takes longer, and
- * RELAY_FUZZ_SEED repeats the datagrams of another run.
+ * Forged and damaged datagrams at all ports of three relays, two of which have a stream. `npm run soak -- fuzz` takes
+ * longer, and RELAY_FUZZ_SEED repeats the datagrams of another run.
  *
- * Some come from the addresses of encoders and players. A sender that does not know the SRT socket ids of their connections, which
- * only hosts on the path see, can neither end nor change a stream. A sender that knows them can, since SRT authenticates no shutdown.
- * So callers use the ids of their own connections only.
+ * Some come from the addresses of encoders and players. A sender that does not know the SRT socket ids of their
+ * connections, which only hosts on the path see, can neither end nor change a stream. A sender that knows them can,
+ * since SRT authenticates no shutdown. So callers use the ids of their own connections only.
  */
 import { randomInt } from 'node:crypto'
 import { createSocket } from 'node:dgram'
@@ -92,7 +92,8 @@ function readSource(text: string): Source {
 }
 
 /**
- * Resolves when a new caller has an answer from each port of a relay. It comes behind those that the port received before.
+ * Resolves when a new caller has an answer from each port of a relay. It comes behind those that the port received
+ * before.
  * @param turn a number of the caller, whose network has not asked before.
  */
 async function untilHandled({ host, srtlaPort, publishPort, playPort }: StateFile, turn: number): Promise<void> {
@@ -122,7 +123,7 @@ test('a seed gives the same datagrams again, and another one gives others', () =
     relays: [relay],
     live: [{ address: '127.0.0.1', port: 7, host: '127.0.0.1', targetPort: 5000 }],
   }
-  const sequenceOf = (one: number) => Array.from({ length: 50 }, createDatagramFuzz(one, network).next)
+  const sequenceOf = (chosen: number) => Array.from({ length: 50 }, createDatagramFuzz(chosen, network).next)
   expect(sequenceOf(1)).toEqual(sequenceOf(1))
   expect(sequenceOf(2)).not.toEqual(sequenceOf(1))
 })
@@ -135,7 +136,7 @@ test(
     const relays: Relay[] = [...live, idle]
     const states = relays.map(({ state }) => state)
     const targets = states as [StateFile, ...StateFile[]]
-    const encodersBefore = await Promise.all(live.map((one) => one.live()))
+    const encodersBefore = await Promise.all(live.map((relay) => relay.live()))
     const memoryBefore = await Promise.all(states.map(residentMegabytes))
     const raw = await openRawSockets({ isCounting: false })
     onTestFinished(() => raw.close())
@@ -195,7 +196,7 @@ test(
     await Promise.race([Promise.all([forge(), ...Array.from({ length: concurrentCallers }, converse)]), ...ended])
 
     await whole(live)
-    expect(await Promise.all(live.map((one) => one.live()))).toEqual(encodersBefore)
+    expect(await Promise.all(live.map((relay) => relay.live()))).toEqual(encodersBefore)
     for (const { relay, state } of relays) {
       expect(await relay.up()).toEqual(state)
       const log = relay

@@ -11,10 +11,10 @@ import { handshake } from '../support/srt-packets.ts'
 async function givenTwoRelays() {
   const plane = await givenControlPlane()
   const relays = [startRelay({ apiUrl: plane.url }), startRelay({ apiUrl: plane.url })] as const
-  const [one, other] = await Promise.all([relays[0].up(), relays[1].up()])
+  const [first, second] = await Promise.all([relays[0].up(), relays[1].up()])
   const raw = await openRawSockets()
   onTestFinished(() => raw.close())
-  return { one, other, raw, caller: await givenSocket() }
+  return { first, second, raw, caller: await givenSocket() }
 }
 
 /** A loop would go round hundreds of times meanwhile, as each answer waits behind the datagrams that arrived before. */
@@ -27,7 +27,7 @@ async function spendTurns(relays: readonly StateFile[]) {
 }
 
 test('no forged handshake makes two relays answer each other', async () => {
-  const { one, other, raw } = await givenTwoRelays()
+  const { first, second, raw } = await givenTwoRelays()
   const forged = [
     handshake({ version: 4, socketId: 0 }),
     handshake({ version: 4, socketId: 77 }),
@@ -35,39 +35,39 @@ test('no forged handshake makes two relays answer each other', async () => {
   ]
   await raw.send(
     forged.map((payload) => ({
-      ...{ source: other.host, sourcePort: other.publishPort, target: one.host, targetPort: one.publishPort },
+      ...{ source: second.host, sourcePort: second.publishPort, target: first.host, targetPort: first.publishPort },
       payload,
     })),
   )
-  await spendTurns([one, other])
+  await spendTurns([first, second])
 
   // The forged ones, and the only reply, which is not answered.
-  expect(await raw.countBetween(one.publishPort, other.publishPort)).toBe(forged.length + 1)
+  expect(await raw.countBetween(first.publishPort, second.publishPort)).toBe(forged.length + 1)
 })
 
 test('a datagram from one of its own ports gets no answer of a relay', async () => {
-  const { one, raw, caller } = await givenTwoRelays()
-  const ports = [one.srtlaPort, one.publishPort, one.playPort]
+  const { first, raw, caller } = await givenTwoRelays()
+  const ports = [first.srtlaPort, first.publishPort, first.playPort]
   const pairs = ports.flatMap((port) => ports.map((from) => ({ port, from })))
   await raw.send(
     pairs.map(({ port, from }) => ({
-      ...{ source: one.host, sourcePort: from, target: one.host, targetPort: port },
-      payload: port === one.srtlaPort ? buildRegistration('reg1', randomBytes(256)) : handshake({ version: 4 }),
+      ...{ source: first.host, sourcePort: from, target: first.host, targetPort: port },
+      payload: port === first.srtlaPort ? buildRegistration('reg1', randomBytes(256)) : handshake({ version: 4 }),
     })),
   )
   // Their answers come after the others would.
-  await ask(caller, buildRegistration('reg1', randomBytes(256)), one.srtlaPort, one.host)
-  for (const port of [one.publishPort, one.playPort]) await ask(caller, handshake({ version: 4 }), port, one.host)
+  await ask(caller, buildRegistration('reg1', randomBytes(256)), first.srtlaPort, first.host)
+  for (const port of [first.publishPort, first.playPort]) await ask(caller, handshake({ version: 4 }), port, first.host)
 
   for (const { port, from } of pairs.filter(({ port, from }) => port < from))
     expect(await raw.countBetween(port, from)).toBe(2)
 })
 
 test('a keepalive between two relays that are forged links of each other ends after a few echoes', async () => {
-  const { one, other, raw, caller } = await givenTwoRelays()
+  const { first, second, raw, caller } = await givenTwoRelays()
   for (const [relay, forged] of [
-    [one, other],
-    [other, one],
+    [first, second],
+    [second, first],
   ] as const) {
     const registered = parsePacket(
       await ask(caller, buildRegistration('reg1', randomBytes(256)), relay.srtlaPort, relay.host),
@@ -78,12 +78,12 @@ test('a keepalive between two relays that are forged links of each other ends af
     await raw.send([{ ...link, payload }])
   }
   const keepalive = Buffer.concat([buildNotice('keepalive'), randomBytes(1_000)])
-  const link = { source: other.host, sourcePort: other.srtlaPort, target: one.host, targetPort: one.srtlaPort }
+  const link = { source: second.host, sourcePort: second.srtlaPort, target: first.host, targetPort: first.srtlaPort }
   await raw.send([{ ...link, payload: keepalive }])
-  await spendTurns([one, other])
+  await spendTurns([first, second])
 
   // Two registrations with their answers, the forged keepalive and its echoes.
-  const count = await raw.countBetween(one.srtlaPort, other.srtlaPort)
+  const count = await raw.countBetween(first.srtlaPort, second.srtlaPort)
   expect(count).toBeGreaterThan(5)
   expect(count).toBeLessThan(20)
 })

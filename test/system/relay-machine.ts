@@ -1,4 +1,6 @@
-/** A folder in the place of a machine in a cloud, on which the script of the user data installs the program of a relay. */
+/**
+ * A folder in the place of a machine in a cloud, on which the script of the user data installs the program of a relay.
+ */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
@@ -20,7 +22,10 @@ interface InstallOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A machine with these programs, besides those of every Linux image. `apt-get` installs nothing but records its arguments. */
+/**
+ * A machine with these programs, besides those of every Linux image. `apt-get` installs nothing but records its
+ * arguments.
+ */
 export async function givenMachine(programs: readonly string[]) {
   const folder = await temporaryFolder()
   const bin = join(folder, 'bin')

@@ -27,7 +27,7 @@ const setCookie = (context: BrowserContext, name: string, path: string, value: s
   ])
 
 const cookieOf = async (context: BrowserContext, name: string, path: string) =>
-  (await context.cookies(at(path))).find((one) => one.name === name)?.value
+  (await context.cookies(at(path))).find((cookie) => cookie.name === name)?.value
 
 const exchanges = () => api.logged.filter((line) => line.includes(`"${refreshPath}"`)).length
 
@@ -101,10 +101,10 @@ test('a form on another site changes nothing', async () => {
   const { context, page } = await signedInLongAgo(user)
   const action = at(`/account/sessions/${other.authSessionId}/sign-out`)
   const forms = [action, at('/sign-out'), at(`${refreshPath}/return?to=/sign-out`), at('/api/v1/auth/logout')]
-  for (const one of forms) {
-    await page.goto(await foreignPage(`<form method="post" action="${one}"><button>go</button></form>`))
-    const [answer] = await Promise.all([page.waitForResponse(one), page.getByText('go').click()])
-    expect([one, answer.status()]).toEqual([one, 403])
+  for (const target of forms) {
+    await page.goto(await foreignPage(`<form method="post" action="${target}"><button>go</button></form>`))
+    const [answer] = await Promise.all([page.waitForResponse(target), page.getByText('go').click()])
+    expect([target, answer.status()]).toEqual([target, 403])
   }
   expect((await api.get('/auth/session', { bearer: other.bearer })).status).toBe(200)
   expect(await cookieOf(context, 'svc_refresh', refreshPath)).toBe(user.refreshToken)

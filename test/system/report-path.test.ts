@@ -1,6 +1,6 @@
 /**
- * The path of reports is cut, and no process: relays, api and worker run on, and users reach the api. The tests share one service and
- * its relays, and run in this order.
+ * The path of reports is cut, and no process: relays, api and worker run on, and users reach the api. The tests share
+ * one service and its relays, and run in this order.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type ControlPlane, type PaidUser, startControlPlane } from '../support/control-plane.ts'
@@ -8,7 +8,7 @@ import { eventually, freeze } from '../support/relays.ts'
 
 const healthTimeoutSeconds = 6
 /** The number of relays of each region. From five on, a region is protected by another rule as well. */
-const relaysOf = { one: 1, three: 3, six: 6 } as const
+const relaysOf = { single: 1, three: 3, six: 6 } as const
 const regions = Object.keys(relaysOf) as (keyof typeof relaysOf)[]
 
 interface StartedUser extends PaidUser {
@@ -108,7 +108,7 @@ const reasonOfEnd = async ({ sessionId }: StartedUser) => {
 }
 
 test('the only relay of the service stays active while it cannot report, and after that', async () => {
-  users = [await startIn('one')]
+  users = [await startIn('single')]
   await untilWarm()
   await cutPath()
   await expectUntouched(users)
@@ -125,7 +125,7 @@ describe('while no relay of three regions can report', () => {
   test('all their relays stay active, and none that is ready is replaced', async () => {
     const others = await Promise.all(
       regions
-        .filter((region) => region !== 'one')
+        .filter((region) => region !== 'single')
         .flatMap((region) => Array.from({ length: relaysOf[region] }, () => startIn(region))),
     )
     users = [...users, ...others]
@@ -143,19 +143,19 @@ describe('while no relay of three regions can report', () => {
     const { status, body } = await user.stop()
     expect([status, body.session.session_id]).toEqual([200, user.sessionId])
     await plane.untilState(user.sessionId, 'stopped')
-    users = users.filter((one) => one !== user)
+    users = users.filter((other) => other !== user)
   })
 
   test('a start is accepted', async () => {
-    starting = await beginIn('one')
-    expect(await statesOf([starting])).toEqual([{ region: 'one', state: 'provisioning', transitions: [] }])
+    starting = await beginIn('single')
+    expect(await statesOf([starting])).toEqual([{ region: 'single', state: 'provisioning', transitions: [] }])
   })
 
   test('a relay whose process has ended is lost all the same', async () => {
     ;[dead] = users.filter(({ region }) => region === 'three') as [StartedUser]
     process.kill(await processOf(dead), 'SIGKILL')
     expect(await reasonOfEnd(dead)).toBe('health_lost')
-    users = users.filter((one) => one !== dead)
+    users = users.filter((other) => other !== dead)
     await expectUntouched(users)
   })
 
@@ -166,7 +166,7 @@ describe('while no relay of three regions can report', () => {
     for (const job of ['watch_health', 'watch_warm_instances']) await plane.runJob(job)
     await expectUntouched(users)
     // The start has taken that of its region.
-    const others = warmBefore.filter((instance) => !instance.startsWith('one '))
+    const others = warmBefore.filter((instance) => !instance.startsWith('single '))
     expect(await warmInstances()).toEqual(expect.arrayContaining(others))
   })
 })

@@ -1,6 +1,6 @@
 /**
- * A live stream outlives the database: the service is restored from a backup that is older than the session, with api and worker as
- * processes, local relays, and a stream of the SRT program of the protocol's authors.
+ * A live stream outlives the database: the service is restored from a backup that is older than the session, with api
+ * and worker as processes, local relays, and a stream of the SRT program of the protocol's authors.
  */
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -37,7 +37,8 @@ async function startRelay({ bearer }: GivenUser): Promise<SessionView & { readon
   return { ...session, instance_id: session.instance_id ?? '' }
 }
 
-const processOf = (instanceId: string) => relayProcesses(servers.dataDir).find((one) => one.instanceId === instanceId)
+const processOf = (instanceId: string) =>
+  relayProcesses(servers.dataDir).find(({ instanceId: id }) => id === instanceId)
 const logOf = (instanceId: string) => readFile(join(relayFolderOf(servers.dataDir), `${instanceId}.log`), 'utf8')
 const caller = (url: string) => `${url}&mode=caller&latency=1000`
 

@@ -1,4 +1,7 @@
-/** Two API processes behind a load balancer and two workers are restarted one after another while streamers use the service. */
+/**
+ * Two API processes behind a load balancer and two workers are restarted one after another while streamers use the
+ * service.
+ */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -69,7 +72,10 @@ const untilComplete = ({ balancer, apis, sql }: Deployment) =>
     startSecondsMax,
   )
 
-/** Stops the program by SIGTERM, starts it again, and resolves when the deployment is complete. @returns the seconds to its exit. */
+/**
+ * Stops the program by SIGTERM, starts it again, and resolves when the deployment is complete.
+ * @returns the seconds to its exit.
+ */
 async function restart(deployment: Deployment, program: Program): Promise<number> {
   const startedAt = performance.now()
   await program.stop()
@@ -113,7 +119,10 @@ async function paidUser({ client }: Deployment) {
   return { bearer, start, stop }
 }
 
-/** Reads what a plugin reads, and starts and stops relays one after another, until `signal` aborts. @returns the ended sessions. */
+/**
+ * Reads what a plugin reads, and starts and stops relays one after another, until `signal` aborts.
+ * @returns the ended sessions.
+ */
 async function useService(deployment: Deployment, user: RelayOwner, signal: AbortSignal): Promise<string[]> {
   const { client } = deployment
   const ended: string[] = []

@@ -1,6 +1,6 @@
 /**
- * Whether an address has an account is not to be read off the clock. Judges real time: medians, taken in turns on a machine that is
- * busy too. `test/api/identity/sign-in-timing.test.ts` counts the expensive calls.
+ * Whether an address has an account is not to be read off the clock. Judges real time: medians, taken in turns on a
+ * machine that is busy too. `test/api/identity/sign-in-timing.test.ts` counts the expensive calls.
  */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
@@ -12,8 +12,7 @@ const seriesMax = 3
 const apartMax = 0.15
 
 const unknownEmail = () => `${randomUUID()}@example.com`
-const median = (values: readonly number[]) =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
 interface Turns {
   readonly rounds: number

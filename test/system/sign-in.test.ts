@@ -75,7 +75,7 @@ test('an account can be created with the keyboard alone, and scripts cannot read
   for (const key of [email, 'Tab', 'Tab', password, 'Enter'])
     await (/^(Tab|Enter)$/.test(key) ? page.keyboard.press(key) : page.keyboard.type(key))
   await page.waitForURL(at('/verify-email'))
-  const cookie = (await context.cookies(at('/'))).find((one) => one.name === 'svc_session')
+  const cookie = (await context.cookies(at('/'))).find(({ name }) => name === 'svc_session')
   expect(cookie).toMatchObject({ httpOnly: true, secure: true, sameSite: 'Strict', domain: 'localhost', path: '/' })
   expect(await page.evaluate('document.cookie')).toBe('')
   expect(faults).toEqual([])

@@ -127,7 +127,9 @@ export async function expectWholeStream(source: StreamSource, sink: StreamSink):
   expect(received.equals(source.sent.subarray(first, first + received.length))).toBe(true)
 }
 
-/** Waits until bytes arrive that were sent after now. An SRT connection that broke loses those until it is open again. */
+/**
+ * Waits until bytes arrive that were sent after now. An SRT connection that broke loses those until it is open again.
+ */
 export async function expectStreamGoesOn(source: StreamSource, sink: StreamSink): Promise<void> {
   const from = source.sentBytes
   const findLatest = async () => {

@@ -1,6 +1,6 @@
 /**
- * `npm start`, which the tests share: after starts that were killed, stopped and out of disk space on the same folder, one that is
- * used and killed, and one that takes over from it. They run in this order.
+ * `npm start`, which the tests share: after starts that were killed, stopped and out of disk space on the same folder,
+ * one that is used and killed, and one that takes over from it. They run in this order.
  */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'

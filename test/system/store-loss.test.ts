@@ -1,4 +1,6 @@
-/** Temporal loses all histories, and Postgres decides what goes on. The tests share one service, and run in this order. */
+/**
+ * Temporal loses all histories, and Postgres decides what goes on. The tests share one service, and run in this order.
+ */
 import { randomUUID } from 'node:crypto'
 import { Client, Connection } from '@temporalio/client'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -76,13 +76,13 @@ export async function startDashboard(variables: Readonly<Record<string, string>>
   }
 
   const operator: Dashboard['operator'] = async (path, look) => {
-    const one = await visitor(look)
-    const { page } = one
+    const browser = await visitor(look)
+    const { page } = browser
     await page.goto(`${url}${path}`)
     await page.locator('input[name="password"]').fill(operatorPassword)
     await submitButton(page, '/operator/sign-in').click()
     await page.waitForURL(`${url}${path}`)
-    return one
+    return browser
   }
 
   return { api, url, operator, streamer, report, reportOf, readyRelay }

@@ -104,21 +104,21 @@ test('a new subscription within the 48 hours survives the end of the old one', a
 })
 
 test('a cancelled plan ends with its period, or with the payment grace period if that is earlier', async () => {
-  const [one, other] = [await paid(), await paid()]
-  await fail(one)
+  const [pastDue, active] = [await paid(), await paid()]
+  await fail(pastDue)
   const began = await at.now()
   const until = (hours: number) => ({ period_end: new Date(began + hours * hourMillis).toISOString() })
-  await one.sendEvent('subscription.cancelled', until(10), began)
-  await other.sendEvent('subscription.cancelled', until(7 * 24), began)
-  for (const subscriber of [one, other]) await subscriber.waitForPlan((plan) => plan.planUntil !== null)
+  await pastDue.sendEvent('subscription.cancelled', until(10), began)
+  await active.sendEvent('subscription.cancelled', until(7 * 24), began)
+  for (const subscriber of [pastDue, active]) await subscriber.waitForPlan((plan) => plan.planUntil !== null)
   await passUntil(began + 10 * hourMillis - second)
-  expect(await one.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
+  expect(await pastDue.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'past_due' })
   await passUntil(began + 10 * hourMillis)
-  await one.waitForPlan(isFree)
+  await pastDue.waitForPlan(isFree)
   await passUntil(began + 7 * 24 * hourMillis - second)
-  expect(await other.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'cancelled' })
+  expect(await active.fetchPlan()).toMatchObject({ planTier: 'paid', planStatus: 'cancelled' })
   await passUntil(began + 7 * 24 * hourMillis)
-  await other.waitForPlan(isFree)
+  await active.waitForPlan(isFree)
 })
 
 test('after a reduction of add-ons the newest relays end after 30 minutes', async () => {

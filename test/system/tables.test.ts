@@ -85,7 +85,7 @@ async function expectColumnsReached(page: Page): Promise<number> {
     const row = table.locator('tbody tr').first()
     const touched = await seenColumns(row, () => swipeLeft(page, row))
     expect(touched, `${page.url()}: ${name}, by touch`).toEqual(await allColumns(row))
-    await region.evaluate((one) => one.scrollTo(0, 0))
+    await region.evaluate((element) => element.scrollTo(0, 0))
     await page.evaluate('document.activeElement.blur()')
     await tabTo(page, `section[aria-label="${name}"]`)
     const reached = await seenColumns(row, () => page.keyboard.press('ArrowRight', { delay: 30 }))
@@ -104,18 +104,18 @@ async function seenColumns(row: Locator, scroll: () => Promise<void>): Promise<r
     if (step > 0) await scroll()
     for (const [at, cell] of cells.entries()) if (!seen.has(at) && (await isShown(cell))) seen.add(at)
   }
-  return [...seen].sort((one, other) => one - other)
+  return [...seen].sort((a, b) => a - b)
 }
 
 /** Whether a pointer hits the cell at both of its ends, once the page is scrolled up or down to it. */
 const isShown = (cell: Locator): Promise<boolean> =>
-  cell.evaluate((one) => {
-    const page = one.ownerDocument
+  cell.evaluate((element) => {
+    const page = element.ownerDocument
     const view = page.defaultView
     if (!view) return false
-    view.scrollBy({ top: one.getBoundingClientRect().top - view.innerHeight / 2, behavior: 'instant' })
-    const { left, right, top, bottom } = one.getBoundingClientRect()
-    return [left + 2, right - 2].every((x) => one.contains(page.elementFromPoint(x, (top + bottom) / 2)))
+    view.scrollBy({ top: element.getBoundingClientRect().top - view.innerHeight / 2, behavior: 'instant' })
+    const { left, right, top, bottom } = element.getBoundingClientRect()
+    return [left + 2, right - 2].every((x) => element.contains(page.elementFromPoint(x, (top + bottom) / 2)))
   })
 
 /** A finger's way to the left over the row, in small steps so that the page follows it. */

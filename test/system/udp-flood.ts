@@ -1,4 +1,7 @@
-/** Sends garbage, or questions, from many addresses of this machine, in a process of its own, as fast as it can up to a rate. */
+/**
+ * Sends garbage, or questions, from many addresses of this machine, in a process of its own, as fast as it can up to a
+ * rate.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
@@ -10,7 +13,10 @@ import { handshake } from '../support/srt-packets.ts'
 export interface FloodTarget {
   readonly host: string
   readonly ports: readonly number[]
-  /** Sends questions of callers, to the first port of SRT and to the second of SRTLA, from this number of networks. Else garbage. */
+  /**
+   * Sends questions of callers, to the first port of SRT and to the second of SRTLA, from this number of networks. Else
+   * garbage.
+   */
   readonly networks?: number
   readonly perSecond?: number
 }

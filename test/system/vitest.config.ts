@@ -1,4 +1,7 @@
-/** For `npm run test:system`: the whole service in a real browser. Three files run at a time, each with its own service and browser. */
+/**
+ * For `npm run test:system`: the whole service in a real browser. Three files run at a time, each with its own service
+ * and browser.
+ */
 import { defineConfig } from 'vitest/config'
 import { SlowFilesFirst } from '../support/slow-files-first.ts'
 

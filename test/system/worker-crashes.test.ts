@@ -1,6 +1,6 @@
 /**
- * A worker process is killed at each boundary of provisioning, assignment and teardown, and another one takes over. The relays are
- * servers of the double of Hetzner Cloud.
+ * A worker process is killed at each boundary of provisioning, assignment and teardown, and another one takes over. The
+ * relays are servers of the double of Hetzner Cloud.
  */
 import { describe, expect, test } from 'vitest'
 import { relaySessionWorkflowId } from '../../workflows/messages.ts'
@@ -55,7 +55,9 @@ async function startFleet(warm: number): Promise<Fleet> {
   return { service, cloud, variables }
 }
 
-/** Resolves when the session is stopped, its workflow has ended, and no row says that one of its instances may exist. */
+/**
+ * Resolves when the session is stopped, its workflow has ended, and no row says that one of its instances may exist.
+ */
 async function untilEnded({ service }: Fleet, sessionId: string): Promise<void> {
   const { sql, services } = service.api
   const workflow = services.temporal.workflow.getHandle(relaySessionWorkflowId(sessionId))
