@@ -1,4 +1,4 @@
-/** The operations outside the base path. Their routes are in `api/http/unversioned-routes.ts`. */
+/** The operations outside the base path. Their routes are in `api/unversioned-routes.ts`. */
 import { z } from 'zod'
 import type { OperationText } from '../http/operation-text.ts'
 import type { Operation } from './operations.ts'
