@@ -1,7 +1,7 @@
 /**
  * The totals of a session: what the processes of its relays have received, one after the other. The counters of a
  * process begin at 0. Reports may overtake each other, so a smaller counter of a process, and any of an earlier
- * process, is that of an older report.
+ * process, is that of an older report: `db/relay/health.ts` adds them up.
  */
 
 /** What a report states about the process that sent it. All are null when the report does not state the bytes. */
@@ -21,40 +21,10 @@ export interface SessionTotals {
   readonly secondsPublishing: number
 }
 
-export const noProcess: ProcessTotals = { bytesTotal: null, publishingMs: null, startedAtMs: null }
-
 /** The sum of the bytes stays a number that JSON can represent exactly. */
 export const bytesReceivedMax = Number.MAX_SAFE_INTEGER
 /** Thirty years, which a 32-bit number can represent. */
 export const secondsPublishingMax = 1e9
-
-/** @param isSameInstance whether the report before came from the same instance. */
-export function totalsAfter(
-  record: ProcessTotals & SessionTotals,
-  { bytesTotal, publishingMs, startedAtMs }: ProcessTotals,
-  isSameInstance: boolean,
-): ProcessTotals & SessionTotals {
-  if (bytesTotal === null) return record
-  const before = isSameInstance ? record : noProcess
-  const isStartKnown = startedAtMs !== null && before.startedAtMs !== null
-  const isLater = !isSameInstance || (isStartKnown && startedAtMs > before.startedAtMs)
-  if (isStartKnown && startedAtMs < before.startedAtMs) return record
-  const { secondsPublishing } = record
-  const bytesBefore = isLater ? 0 : (before.bytesTotal ?? 0)
-  // An earlier version of the service has judged the time of a process that is known without one.
-  const msBefore = isLater ? 0 : (before.publishingMs ?? secondsPublishing * 1000)
-  const seconds = secondsPublishing + Math.max(0, (publishingMs ?? 0) - msBefore) / 1000
-  return {
-    bytesTotal: Math.max(bytesBefore, bytesTotal),
-    publishingMs: isLater ? publishingMs : larger(before.publishingMs, publishingMs),
-    startedAtMs: isLater ? startedAtMs : larger(before.startedAtMs, startedAtMs),
-    bytesReceived: Math.min(record.bytesReceived + Math.max(0, bytesTotal - bytesBefore), bytesReceivedMax),
-    secondsPublishing: Math.min(seconds, secondsPublishingMax),
-  }
-}
-
-const larger = (a: number | null, b: number | null): number | null =>
-  a === null || b === null ? (a ?? b) : Math.max(a, b)
 
 export interface StoredTotals extends SessionTotals {
   readonly peakBitrateKbps: number

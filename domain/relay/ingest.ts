@@ -3,13 +3,7 @@
  * summary, the bitrate of the last ten minutes and totals per session. Times are seconds since 1970 by the database's
  * clock.
  */
-import {
-  noProcess,
-  type ProcessTotals,
-  type SessionTotals,
-  secondsPublishingMax,
-  totalsAfter,
-} from './ingest-totals.ts'
+import type { ProcessTotals } from './ingest-totals.ts'
 
 /** The program that forwards the video. A relay with `none` runs but cannot forward any. */
 export const ingestEngines = ['srt-live-transmit', 'sls', 'none'] as const
@@ -99,66 +93,11 @@ export const summaryAgeSecondsMax = (healthIntervalSeconds: number): number => 3
 export const recentSlots = 60
 export const slotSeconds = 10
 
-/** What is stored about the ingest of a session. The totals of a process are those of the latest one. */
-export interface IngestRecord extends ProcessTotals, SessionTotals {
-  /** The last summary and when it was reported; null before the first. */
-  readonly summary: IngestSummary | null
-  readonly summaryAt: number | null
-  /** Since when `isPublishing` has its present value. */
-  readonly publishingSince: number | null
-  readonly peakBitrateKbps: number
+/** The bitrates of the last ten minutes, as the row of a session has them. */
+export interface RecentBitrates {
   /** The highest bitrate of each slot up to `recentSlot`, at most 60 of them; null for a slot without a report. */
   readonly recentBitrateKbps: readonly (number | null)[]
   readonly recentSlot: number | null
-}
-
-export const noIngest: IngestRecord = {
-  ...{ summary: null, summaryAt: null, publishingSince: null },
-  ...{ ...noProcess, bytesReceived: 0, peakBitrateKbps: 0, secondsPublishing: 0 },
-  ...{ recentBitrateKbps: [], recentSlot: null },
-}
-
-/**
- * The record after a report. `db/relay/health.ts` computes the same in SQL, for many sessions in one statement; a test
- * compares both.
- * @param isSameInstance whether the report before came from the same instance.
- */
-export function ingestAfter(
-  record: IngestRecord,
-  report: IngestReport,
-  { now, isSameInstance, ageSecondsMax }: { now: number; isSameInstance: boolean; ageSecondsMax: number },
-): IngestRecord {
-  const { summary } = report
-  const peakBitrateKbps = Math.max(record.peakBitrateKbps, report.peakBitrateKbps)
-  const withTotals = { ...record, ...totalsAfter(record, report, isSameInstance), peakBitrateKbps }
-  if (summary === null) return withTotals
-  const wasPublishing = record.summary?.isPublishing
-  const age = record.summaryAt === null ? 0 : Math.max(0, now - record.summaryAt)
-  // The time of a relay that does not measure it.
-  const judgedSeconds =
-    report.publishingMs === null && wasPublishing && summary.isPublishing ? Math.min(age, ageSecondsMax) : 0
-  return {
-    ...withTotals,
-    ...{
-      summary,
-      summaryAt: now,
-      publishingSince: wasPublishing === summary.isPublishing ? record.publishingSince : now,
-    },
-    secondsPublishing: Math.min(withTotals.secondsPublishing + judgedSeconds, secondsPublishingMax),
-    ...recentAfter(record, summary.bitrateKbps, Math.floor(now / slotSeconds)),
-  }
-}
-
-function recentAfter(
-  { recentBitrateKbps: recent, recentSlot }: IngestRecord,
-  kbps: number,
-  slot: number,
-): Pick<IngestRecord, 'recentBitrateKbps' | 'recentSlot'> {
-  if (recentSlot === null || slot - recentSlot >= recentSlots) return { recentBitrateKbps: [kbps], recentSlot: slot }
-  if (slot <= recentSlot)
-    return { recentBitrateKbps: [...recent.slice(0, -1), Math.max(recent.at(-1) ?? 0, kbps)], recentSlot }
-  const skipped = Array.from({ length: slot - recentSlot - 1 }, () => null)
-  return { recentBitrateKbps: [...recent, ...skipped, kbps].slice(-recentSlots), recentSlot: slot }
 }
 
 export interface BitratePoint {
@@ -169,7 +108,7 @@ export interface BitratePoint {
 
 /** The bitrates of the last ten minutes before `now`, oldest first. */
 export function listRecentBitrates(
-  { recentBitrateKbps: recent, recentSlot }: Pick<IngestRecord, 'recentBitrateKbps' | 'recentSlot'>,
+  { recentBitrateKbps: recent, recentSlot }: RecentBitrates,
   now: number,
 ): BitratePoint[] {
   if (recentSlot === null) return []

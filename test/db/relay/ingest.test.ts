@@ -1,20 +1,13 @@
-/** The batched write of health reports against the rules in `domain/relay/ingest.ts`. */
+/** The batched write of health reports against the record that each of them leaves. */
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'
 import { recordReports } from '../../../db/relay/health.ts'
-import {
-  type IngestRecord,
-  type IngestStats,
-  ingestAfter,
-  ingestEngines,
-  noIngest,
-  readIngest,
-  slotSeconds,
-} from '../../../domain/relay/ingest.ts'
+import { type IngestStats, ingestEngines, readIngest, slotSeconds } from '../../../domain/relay/ingest.ts'
 import { propertyRuns } from '../../support/property-runs.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'
+import { type IngestRecord, ingestAfter, noIngest } from './ingest-record.ts'
 
 const { sql, insertSession } = await startTransitions()
 const ageSecondsMax = 15

@@ -1,16 +1,13 @@
 /** The rules that read the ingest of a health report. */
 import { describe, expect, test } from 'vitest'
 import {
-  type IngestRecord,
   type IngestStats,
-  ingestAfter,
   listRecentBitrates,
-  noIngest,
   readIngest,
   shownIngest,
   summaryAgeSecondsMax,
 } from '../../../domain/relay/ingest.ts'
-import { noProcess } from '../../../domain/relay/ingest-totals.ts'
+import { type IngestRecord, ingestAfter, noIngest, noProcess } from '../../db/relay/ingest-record.ts'
 
 const ageSecondsMax = 15
 /** 10-second slots begin at multiples of 10. */
