@@ -16,12 +16,3 @@ export const RelayStateAttribute = defineSearchAttributeKey('RelayState', 'KEYWO
 export const PlanTierAttribute = defineSearchAttributeKey('PlanTier', 'KEYWORD')
 
 export const PlanStatusAttribute = defineSearchAttributeKey('PlanStatus', 'KEYWORD')
-
-export const searchAttributeKeys = [
-  UserIdAttribute,
-  RegionAttribute,
-  ConnectionAttribute,
-  RelayStateAttribute,
-  PlanTierAttribute,
-  PlanStatusAttribute,
-] as const
