@@ -69,6 +69,44 @@ test('transactions are opened by the api and by db/transactions/', () => {
   expect(found.filter((file) => !allowed.some((path) => path.test(file)))).toEqual([])
 })
 
+/** Exports without a user in the product, each with the reason. */
+const exportsForTests: Readonly<Record<string, string>> = {
+  'client/api-types.ts webhooks': 'generated',
+  'db/identity/account-export.ts unexportedTables':
+    'the tables that an export leaves out, each with the reason; a test compares them with the schema',
+  'db/operations/retention.ts boundedTables':
+    'the tables that need no retention, each with the reason; a test compares them with the schema',
+}
+
+test('every export of the product has a user besides tests', () => {
+  const isProduct = (path: string) => !/^(test|bench)\//.test(path)
+  const users = [...texts].filter(([path]) => isProduct(path))
+  /** Names that product files import from each other; `*` for a whole file. */
+  const imported = new Set(
+    users.flatMap(([source, text]) =>
+      [...text.matchAll(/^(?:import|export)\b([^;'`]*?)from '(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm)].flatMap(
+        ([, clause = '*', fixed, dynamic]) => {
+          const file = posix.join(posix.dirname(source), fixed ?? dynamic ?? '')
+          const names = clause.includes('*')
+            ? ['*']
+            : [...clause.matchAll(/(\w+)(?: as \w+)?\s*[,}]/g)].map(([, name]) => name)
+          return names.map((name) => `${file} ${name}`)
+        },
+      ),
+    ),
+  )
+  const unused = users.flatMap(([file, text]) => {
+    const code = text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+    return [...code.matchAll(/^export (?:async |abstract )?(?:const|function\*?|class|interface|type) (\w+)/gm)]
+      .map(([, name = '']) => name)
+      .filter((name) => code.match(new RegExp(`\\b${name}\\b`, 'g'))?.length === 1)
+      .map((name) => `${file} ${name}`)
+      .filter((name) => !imported.has(name) && !imported.has(`${file} *`))
+  })
+  expect(unused.filter((name) => !(name in exportsForTests))).toEqual([])
+  expect(Object.keys(exportsForTests).filter((name) => !unused.includes(name))).toEqual([])
+})
+
 test('no file is a collection of unrelated code, and none only re-exports others', () => {
   const collection = /(^|\/)(utils?|helpers?|common|misc|shared|types)(\/|\.tsx?$)|(^|\/)index\.tsx?$/
   expect(files.filter((file) => collection.test(file))).toEqual([])

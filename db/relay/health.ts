@@ -36,8 +36,9 @@ export interface ReportedSession {
 }
 
 /**
- * Stores a batch of reports. Reports of an instance of another session are not stored, and of those for a session that has
- * stopped only the totals of the first minute are. A test compares the ingest columns with those that single reports would leave.
+ * Stores a batch of reports. Reports of an instance of another session are not stored, and of those for a session
+ * that has stopped only the totals of the first minute are. A test compares the ingest columns with those that single
+ * reports would leave.
  * @param ageSecondsMax the longest time between two summaries that counts as time with a stream.
  * @returns the session of each report, in their order; undefined for an unknown session.
  */
