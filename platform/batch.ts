@@ -1,6 +1,6 @@
 /**
- * Combines calls that arrive while others are running into one query, so that a thousand callers cost a few round trips. Each
- * caller gets its own result, after its item was really written or read.
+ * Combines calls that arrive while others are running into one query, so that a thousand callers cost a few round
+ * trips. Each caller gets its own result, after its item was really written or read.
  */
 interface Waiting<Item, Result> {
   item: Item
@@ -16,8 +16,8 @@ export interface BatchLimits {
   /** The most batches that run at the same time. */
   readonly concurrencyMax: number
   /**
-   * When a batch fails, items that have waited longer than this are rejected instead of started. So a caller waits this long and
-   * for one more batch at most while every batch fails.
+   * When a batch fails, items that have waited longer than this are rejected instead of started. So a caller waits this
+   * long and for one more batch at most while every batch fails.
    */
   readonly waitMillisMax?: number
 }
@@ -50,19 +50,19 @@ export function batch<Item, Result>(
   const rejectExpired = (cause: unknown) => {
     const waitMillisMax = limits.waitMillisMax ?? defaultWaitMillisMax
     const firstInTime = waiting.findIndex(({ since }) => performance.now() - since <= waitMillisMax)
-    for (const one of waiting.splice(0, firstInTime < 0 ? waiting.length : firstInTime))
-      one.reject(new BatchTimeoutError(`not started within ${waitMillisMax} ms`, { cause }))
+    for (const entry of waiting.splice(0, firstInTime < 0 ? waiting.length : firstInTime))
+      entry.reject(new BatchTimeoutError(`not started within ${waitMillisMax} ms`, { cause }))
   }
 
   const runBatch = async (items: Waiting<Item, Result>[]) => {
     running += 1
     try {
-      const results = await run(items.map((one) => one.item))
-      items.forEach((one, index) => {
-        one.resolve(results[index] as Result)
+      const results = await run(items.map(({ item }) => item))
+      items.forEach((entry, index) => {
+        entry.resolve(results[index] as Result)
       })
     } catch (error) {
-      for (const one of items) one.reject(error)
+      for (const entry of items) entry.reject(error)
       rejectExpired(error)
     } finally {
       running -= 1

@@ -1,4 +1,7 @@
-/** `npm run build:programs`: builds the bundles of the programs ahead of time, for a container image and before the tests. */
+/**
+ * `npm run build:programs`: builds the bundles of the programs ahead of time, for a container image and before the
+ * tests.
+ */
 import { fileURLToPath } from 'node:url'
 import { findProgramBundle } from './program-bundle.mjs'
 

@@ -1,8 +1,8 @@
 /**
- * Bundles that are built from sources by esbuild, once. Beside a bundle is a list of the files that it was built from, with the
- * digest of each, and of the options. A bundle is used only while all of them are the same; otherwise it is built again, which takes
- * a fraction of a second. esbuild reports which files it read, so no rule names folders. Plain JavaScript, since `launch.mjs` uses it
- * before anything can run TypeScript.
+ * Bundles that are built from sources by esbuild, once. Beside a bundle is a list of the files that it was built from,
+ * with the digest of each, and of the options. A bundle is used only while all of them are the same; otherwise it is
+ * built again, which takes a fraction of a second. esbuild reports which files it read, so no rule names folders. Plain
+ * JavaScript, since `launch.mjs` uses it before anything can run TypeScript.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,8 @@ const loaders = { '.ts': 'ts', '.tsx': 'tsx', '.mjs': 'js', '.js': 'js', '.json'
  * @typedef {object} Recipe
  * @property {string} name of the list of inputs.
  * @property {string} folder the path of the folder for the list and the bundle.
- * @property {import('esbuild').BuildOptions} options the same on each machine: paths in them are relative to the project's folder.
+ * @property {import('esbuild').BuildOptions} options the same on each machine: paths in them are relative to the
+ * project's folder.
  * @property {readonly string[]} [otherInputs] paths of files that decide what is built and that esbuild does not read.
  * @property {(code: string, path: string) => string} [transform] changes a source before esbuild reads it.
  * @property {(built: Built) => Bundle | Promise<Bundle>} finish makes the bundle from the output of esbuild.
@@ -128,8 +129,8 @@ async function build({ name, options, otherInputs = [], transform = (code) => co
 const digestOf = (content) => createHash('sha256').update(content).digest('hex')
 
 /**
- * Renamed when it is complete and on the disk, so that a process never reads a partial file that another one is writing, and a
- * machine that loses power leaves none.
+ * Renamed when it is complete and on the disk, so that a process never reads a partial file that another one is
+ * writing, and a machine that loses power leaves none.
  * @param {string} file
  * @param {string | Uint8Array} content
  */

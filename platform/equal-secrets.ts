@@ -2,5 +2,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
 /** Takes the same time wherever the two differ. Their digests have equal lengths, as `timingSafeEqual` requires. */
-export const areEqualSecrets = (one: string | Uint8Array, other: string | Uint8Array): boolean =>
-  timingSafeEqual(hash('sha256', one, 'buffer'), hash('sha256', other, 'buffer'))
+export const areEqualSecrets = (a: string | Uint8Array, b: string | Uint8Array): boolean =>
+  timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'))

@@ -1,11 +1,12 @@
 /**
- * A lock that one process holds at a time. It ends with its holder, also by `kill -9`, and is never taken from a running
- * process, however long that is suspended.
+ * A lock that one process holds at a time. It ends with its holder, also by `kill -9`, and is never taken from a
+ * running process, however long that is suspended.
  *
- * A lock is a symbolic link `<file>.lock.<number>` whose target names the holder, since creating a link is atomic and fails
- * where one exists. The successor of a holder that has ended creates the link of the next number, so that no process ever
- * removes a link that another one has created meanwhile. A second look after that covers a holder that came and went between
- * the first look and the link: of two processes that compete, the later one to look sees both links and gives way.
+ * A lock is a symbolic link `<file>.lock.<number>` whose target names the holder, since creating a link is atomic and
+ * fails where one exists. The successor of a holder that has ended creates the link of the next number, so that no
+ * process ever removes a link that another one has created meanwhile. A second look after that covers a holder that
+ * came and went between the first look and the link: of two processes that compete, the later one to look sees both
+ * links and gives way.
  */
 import { rmSync } from 'node:fs'
 import { readdir, readlink, rm, symlink } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Upgrades of HTTP connections to WebSocket. An upgrade request passes through the same application as all other requests, which
- * refuses it with an ordinary reply or takes the connection over.
+ * Upgrades of HTTP connections to WebSocket. An upgrade request passes through the same application as all other
+ * requests, which refuses it with an ordinary reply or takes the connection over.
  */
 import { type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -30,8 +30,8 @@ export function takeConnection(request: IncomingMessage): TakenConnection | unde
 export const isUpgrade = (request: IncomingMessage): boolean => pending.has(request)
 
 /**
- * Passes upgrade requests to WebSocket for this path to the application. For all others the Upgrade header is ignored, as HTTP
- * allows: some clients send one for HTTP/2 with every request.
+ * Passes upgrade requests to WebSocket for this path to the application. For all others the Upgrade header is ignored,
+ * as HTTP allows: some clients send one for HTTP/2 with every request.
  */
 export function serveUpgrades(server: Server, path: string, handleRequest: RequestListener): void {
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -68,7 +68,9 @@ function handleUpgrade(request: IncomingMessage, connection: TakenConnection, ha
   handleRequest(request, response)
 }
 
-/** Parses the request once more without its Upgrade header: Node has not read its body and expects no response to it. */
+/**
+ * Parses the request once more without its Upgrade header: Node has not read its body and expects no response to it.
+ */
 function serveWithoutUpgrade(server: Server, request: IncomingMessage, { socket, head }: TakenConnection): void {
   const { method, url, httpVersion, rawHeaders } = request
   const lines = [`${method} ${url} HTTP/${httpVersion}`]

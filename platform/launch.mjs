@@ -1,6 +1,6 @@
 /**
- * Runs a program of the project: `node platform/launch.mjs api/server.ts`. Plain JavaScript, like the file that it imports, since
- * Node 20 cannot run TypeScript.
+ * Runs a program of the project: `node platform/launch.mjs api/server.ts`. Plain JavaScript, like the file that it
+ * imports, since Node 20 cannot run TypeScript.
  */
 import { resolve } from 'node:path'
 import { importProgram } from './program-bundle.mjs'

@@ -1,4 +1,6 @@
-/** Stops everything that a process has opened, in reverse order and with a time limit for each, when the process stops. */
+/**
+ * Stops everything that a process has opened, in reverse order and with a time limit for each, when the process stops.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from './log.ts'
 import { withTimeout } from './timeout.ts'
@@ -31,12 +33,17 @@ export class Lifecycle {
     return this.#stopping !== undefined
   }
 
-  /** Keeps everything working for this time after {@link stop}, so that load balancers see that the process is not ready. */
+  /**
+   * Keeps everything working for this time after {@link stop}, so that load balancers see that the process is not
+   * ready.
+   */
   drainFor(millis: number): void {
     this.#drainMillis = millis
   }
 
-  /** Waits for the drain time, then stops everything in reverse order. Logs failures and never rejects. Safe to repeat. */
+  /**
+   * Waits for the drain time, then stops everything in reverse order. Logs failures and never rejects. Safe to repeat.
+   */
   stop(): Promise<void> {
     this.#stopping ??= this.#drainMillis > 0 ? sleep(this.#drainMillis).then(() => this.#stopAll()) : this.#stopAll()
     return this.#stopping

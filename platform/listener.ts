@@ -27,7 +27,9 @@ export async function listen(server: Server, port: number, life: Lifecycle): Pro
   return (server.address() as AddressInfo).port
 }
 
-/** Accepts no more connections, waits for requests in flight, and closes the connections that are left after the limit. */
+/**
+ * Accepts no more connections, waits for requests in flight, and closes the connections that are left after the limit.
+ */
 async function drain(server: Server): Promise<void> {
   const timeout = setTimeout(() => server.closeAllConnections(), drainMillisMax)
   // A keep-alive connection becomes idle when its request ends.

@@ -1,7 +1,7 @@
 /**
- * Writes the log lines of a process. Writing never blocks and never ends the process: lines wait in memory while they cannot be
- * written, as on a full disk or to a pipe without a reader. Beyond a limit they are dropped, and a line reports how many once
- * writing is possible again.
+ * Writes the log lines of a process. Writing never blocks and never ends the process: lines wait in memory while they
+ * cannot be written, as on a full disk or to a pipe without a reader. Beyond a limit they are dropped, and a line
+ * reports how many once writing is possible again.
  */
 import { write, writeSync } from 'node:fs'
 
@@ -27,7 +27,7 @@ export class LogDestination {
   ) {
     if (destinations.size === 0)
       process.once('exit', () => {
-        for (const one of destinations) one.#flush()
+        for (const destination of destinations) destination.#flush()
       })
     destinations.add(this)
   }
@@ -42,7 +42,8 @@ export class LogDestination {
     this.#push(line)
     if (this.#isScheduled) return
     this.#isScheduled = true
-    // Combines the lines of one turn of the event loop. A process that logs and exits at once has no write in progress then.
+    // Combines the lines of one turn of the event loop. A process that logs and exits at once has no write in progress
+    // then.
     setImmediate(() => {
       this.#isScheduled = false
       this.#writeNext()

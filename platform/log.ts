@@ -1,4 +1,6 @@
-/** Structured logs, one JSON object per line. Values with the name of a secret are redacted, down to the third level. */
+/**
+ * Structured logs, one JSON object per line. Values with the name of a secret are redacted, down to the third level.
+ */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 import { LogDestination } from './log-destination.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Returns a function that calls `load` once per `ttlMillis`, measured from the start of the call. Concurrent callers share
- * one call, even one that takes longer than that. A failure is not cached.
+ * Returns a function that calls `load` once per `ttlMillis`, measured from the start of the call. Concurrent callers
+ * share one call, even one that takes longer than that. A failure is not cached.
  * @param now milliseconds since 1970.
  */
 export function memoizeWithTtl<Value>(ttlMillis: number, load: () => Promise<Value>, now: () => number = Date.now) {

@@ -1,6 +1,6 @@
 /**
- * The OpenTelemetry SDK: exporter, sampler, batches and resource follow the standard variables, which the SDK reads itself. Loaded
- * only when an endpoint is set.
+ * The OpenTelemetry SDK: exporter, sampler, batches and resource follow the standard variables, which the SDK reads
+ * itself. Loaded only when an endpoint is set.
  */
 import { type Span as OtelSpan, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
@@ -78,7 +78,9 @@ const exportedAttributes = new Set([
   'taskQueue',
 ])
 
-/** Exports without the messages of errors and without other attributes, which could contain secrets or personal data. */
+/**
+ * Exports without the messages of errors and without other attributes, which could contain secrets or personal data.
+ */
 const withoutContents = (exporter: SpanExporter): SpanExporter => ({
   export: (spans, onResult) => exporter.export(spans.map(withoutContent), onResult),
   shutdown: () => exporter.shutdown(),

@@ -9,7 +9,10 @@ const run = promisify(execFile)
 
 export interface ProcessId {
   readonly pid: number
-  /** Boot and start time. Differs from those of every other process that had or will have the same pid. Compare for equality only. */
+  /**
+   * Boot and start time. Differs from those of every other process that had or will have the same pid. Compare for
+   * equality only.
+   */
   readonly identity: string
 }
 
@@ -35,7 +38,7 @@ export async function listProcesses(
 ): Promise<RunningProcess[]> {
   const pids = (await table.list()).filter(({ command }) => matches(command)).map(({ pid }) => pid)
   const found = await Promise.all(pids.map((pid) => table.find(pid)))
-  return found.filter((one) => one !== undefined && matches(one.command)) as RunningProcess[]
+  return found.filter((program) => program !== undefined && matches(program.command)) as RunningProcess[]
 }
 
 export const findProcess = (pid: number): Promise<RunningProcess | undefined> => processTable.find(pid)

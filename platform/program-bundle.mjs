@@ -1,6 +1,6 @@
 /**
- * The bundle of a program: its modules as one file of JavaScript, without the packages. Node loads it in half of the time that it
- * takes to transform and load the modules themselves.
+ * The bundle of a program: its modules as one file of JavaScript, without the packages. Node loads it in half of the
+ * time that it takes to transform and load the modules themselves.
  */
 import { existsSync } from 'node:fs'
 import { basename, extname, join, posix, relative, sep } from 'node:path'

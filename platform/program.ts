@@ -11,8 +11,8 @@ export interface ProgramDeps<Config> {
 }
 
 /**
- * Runs until the process is asked to stop, and then ends the process. When the configuration is invalid or the start fails, it
- * prints the error to standard error and exits with code 1.
+ * Runs until the process is asked to stop, and then ends the process. When the configuration is invalid or the start
+ * fails, it prints the error to standard error and exits with code 1.
  * @param name the name of the program in its log.
  */
 export async function runProgram<Config extends { readonly logLevel: string }>(

@@ -1,7 +1,8 @@
 /**
- * Encrypts text for storage with AES-256-GCM. A sealed text is bound to its place (owner and field), so it cannot be opened after
- * it was copied to another row. It starts with the id of its key, so that several keys can open texts during a rotation.
- * A keyed hash finds a row by its text without opening it. Guesses cannot be tested against the hash without the key.
+ * Encrypts text for storage with AES-256-GCM. A sealed text is bound to its place (owner and field), so it cannot be
+ * opened after it was copied to another row. It starts with the id of its key, so that several keys can open texts
+ * during a rotation. A keyed hash finds a row by its text without opening it. Guesses cannot be tested against the hash
+ * without the key.
  */
 import {
   createCipheriv,
@@ -36,9 +37,15 @@ export interface Sealing {
    * of them in memory. A row that is sealed again or revoked has another sealed text, so a kept one is never stale.
    */
   openOften(sealed: string, place: readonly string[]): string
-  /** The hash to store with the sealed text, by the key that seals. @param field makes equal texts of different fields differ. */
+  /**
+   * The hash to store with the sealed text, by the key that seals.
+   * @param field makes equal texts of different fields differ.
+   */
   hash(text: string, field: string): Buffer
-  /** The hashes of a text by all keys, that of `hash` first. Rows that were stored with an earlier key have one of the others. */
+  /**
+   * The hashes of a text by all keys, that of `hash` first. Rows that were stored with an earlier key have one of the
+   * others.
+   */
   hashes(text: string, field: string): readonly Buffer[]
 }
 
@@ -108,8 +115,8 @@ const deriveKeys = (bytes: Buffer): Keys => ({
   hashing: createSecretKey(Buffer.from(hkdfSync('sha256', bytes, '', 'relay-control-plane lookup hash v1', 32))),
 })
 
-const isSamePlace = (one: readonly string[], other: readonly string[]): boolean =>
-  one.length === other.length && one.every((part, index) => part === other[index])
+const isSamePlace = (a: readonly string[], b: readonly string[]): boolean =>
+  a.length === b.length && a.every((part, index) => part === b[index])
 
 const keyedHash = (key: KeyObject, text: string, field: string): Buffer =>
   createHmac('sha256', key)

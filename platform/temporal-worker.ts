@@ -1,6 +1,6 @@
 /**
- * The connection of a worker to the Temporal server. In a file of its own, so that the api does not load the worker's large native
- * library.
+ * The connection of a worker to the Temporal server. In a file of its own, so that the api does not load the worker's
+ * large native library.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { NativeConnection } from '@temporalio/worker'
@@ -26,8 +26,8 @@ export async function connectTemporalWorker(
 }
 
 /**
- * Adds the missing search attributes to the namespace. Logs a warning when the server does not permit it: then its administrator
- * has to add them.
+ * Adds the missing search attributes to the namespace. Logs a warning when the server does not permit it: then its
+ * administrator has to add them.
  */
 export async function registerSearchAttributes(
   connection: NativeConnection,

@@ -44,8 +44,8 @@ export function connectTemporal(
 }
 
 /**
- * The default retries of the SDK, with a way to end them. A retry after the connection was closed would throw in a timer, where
- * nothing can catch it, and end the process.
+ * The default retries of the SDK, with a way to end them. A retry after the connection was closed would throw in a
+ * timer, where nothing can catch it, and end the process.
  */
 function createRetries() {
   const defaults = defaultGrpcRetryOptions({ maxIntervalMs: () => 2000 })
@@ -79,7 +79,10 @@ export async function isTemporalReachable(client: Client, millis = 1000): Promis
   }
 }
 
-/** How long the oldest task has waited for a worker, in seconds; 0 when none waits. Rejects when the server does not answer in time. */
+/**
+ * How long the oldest task has waited for a worker, in seconds; 0 when none waits. Rejects when the server does not
+ * answer in time.
+ */
 export async function oldestTaskSeconds(
   client: Client,
   { namespace, taskQueue }: Pick<TemporalConfig, 'namespace' | 'taskQueue'>,
@@ -106,7 +109,10 @@ export const isTemporalOutage = (error: unknown): boolean =>
     ? [1, 4, 8, 14].includes(error.code)
     : error instanceof Error && error.name === 'ServiceError'
 
-/** The names of the keyword attributes by which operators search workflows (`workflows/search-attributes.ts`), for registration. */
+/**
+ * The names of the keyword attributes by which operators search workflows (`workflows/search-attributes.ts`), for
+ * registration.
+ */
 export const searchAttributes = ['RelayState', 'Region', 'Connection', 'PlanTier', 'PlanStatus', 'UserId'] as const
 
 /** The workflow in the Temporal UI. */

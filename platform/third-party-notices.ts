@@ -1,6 +1,7 @@
 /**
- * The licences of what the product contains or downloads: `THIRD_PARTY_NOTICES.md`. It is the same on every machine: packages for one
- * platform are listed from the lock file, and their folders, of which a machine has its own only, are not read.
+ * The licences of what the product contains or downloads: `THIRD_PARTY_NOTICES.md`. It is the same on every machine:
+ * packages for one platform are listed from the lock file, and their folders, of which a machine has its own only, are
+ * not read.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
@@ -41,7 +42,10 @@ const imageLicences: Readonly<Record<string, string>> = {
   'temporalio/ui': 'MIT',
 }
 
-/** The content of `THIRD_PARTY_NOTICES.md`. Needs installed packages. Throws for an image or a package without a known licence. */
+/**
+ * The content of `THIRD_PARTY_NOTICES.md`. Needs installed packages. Throws for an image or a package without a known
+ * licence.
+ */
 export async function thirdPartyNotices(): Promise<string> {
   const lock = JSON.parse(await read('package-lock.json')) as { packages: Record<string, LockedPackage> }
   const locked = Object.entries(lock.packages).filter(([path, { dev }]) => path && !dev)
@@ -50,16 +54,16 @@ export async function thirdPartyNotices(): Promise<string> {
   const texts = new Map<string, { text: string; owners: Map<string, Set<string>> }>()
   const withoutText: Package[] = []
   for (const [path, entry] of everywhere) {
-    const one = packageOf(path, entry)
+    const dependency = packageOf(path, entry)
     const files = await licenceTexts(path)
-    if (files.length === 0) withoutText.push(one)
+    if (files.length === 0) withoutText.push(dependency)
     for (const { copyright, text } of files) {
       // Compared without line breaks and letter case: most packages have the text of their licence with other breaks.
       const key = text.replace(/[^a-z\d]+/gi, ' ').toLowerCase()
       const group = texts.get(key) ?? { text, owners: new Map<string, Set<string>>() }
       texts.set(key, group)
-      const owned = group.owners.get(labelOf(one)) ?? new Set()
-      group.owners.set(labelOf(one), owned)
+      const owned = group.owners.get(labelOf(dependency)) ?? new Set()
+      group.owners.set(labelOf(dependency), owned)
       for (const line of copyright) owned.add(line)
     }
   }
@@ -97,7 +101,7 @@ const byText =
 
 const labelOf = ({ name, version, licence }: Package): string => `${name} ${version} (${licence})`
 const list = (packages: readonly Package[]): string =>
-  [...new Set(packages.map((one) => `- ${labelOf(one)}`))].toSorted(compare).join('\n')
+  [...new Set(packages.map((dependency) => `- ${labelOf(dependency)}`))].toSorted(compare).join('\n')
 
 function packageOf(path: string, { version, license }: LockedPackage): Package {
   const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)

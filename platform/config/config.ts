@@ -12,7 +12,9 @@ import { type Values, Variables } from './variables.ts'
 export const readConfig = (env: Environment = process.env) =>
   deepFreeze(configOf(readVariables(Variables, env, findConflicts)))
 
-/** The same for the worker, which alone calls the providers of relays and needs their credentials. Throws `ConfigError`. */
+/**
+ * The same for the worker, which alone calls the providers of relays and needs their credentials. Throws `ConfigError`.
+ */
 export const readWorkerConfig = (env: Environment = process.env) =>
   deepFreeze(configOf(readVariables(Variables, env, findConflictsOfWorker)))
 
@@ -104,7 +106,10 @@ const configOf = (v: Values) => ({
   accountDeletionSeconds: v.SVC_ACCOUNT_DELETION_SECONDS,
   regions: v.SVC_REGIONS,
   fleet: {
-    /** Separates the instances of this control plane from those of others in the same accounts; undefined when it is the only one. */
+    /**
+     * Separates the instances of this control plane from those of others in the same accounts; undefined when it is the
+     * only one.
+     */
     name: v.SVC_FLEET_NAME,
     /** A new value begins an epoch of the database. */
     epoch: v.SVC_EPOCH,

@@ -1,6 +1,7 @@
 /**
- * Reads a `postgres://` URL as providers of Postgres print it. Each parameter is honoured, or left out because the service does
- * without it, or refused by its name. None is sent to the server as a setting. `deploy/databases.sh` reads the same parameters.
+ * Reads a `postgres://` URL as providers of Postgres print it. Each parameter is honoured, or left out because the
+ * service does without it, or refused by its name. None is sent to the server as a setting. `deploy/databases.sh` reads
+ * the same parameters.
  */
 
 /** How a connection is encrypted, and what is checked of the server's certificate. */
@@ -177,9 +178,9 @@ function findProblems(values: Values): string[] {
 }
 
 /**
- * With a certificate authority, `require` checks as `verify-ca` does, as in libpq. A public authority certifies anybody, so its
- * certificates are always compared with the host. `channel_binding=require` protects from a server in between, which the driver
- * cannot do by itself: checking the certificate does the same.
+ * With a certificate authority, `require` checks as `verify-ca` does, as in libpq. A public authority certifies
+ * anybody, so its certificates are always compared with the host. `channel_binding=require` protects from a server in
+ * between, which the driver cannot do by itself: checking the certificate does the same.
  */
 function tlsOf({ sslmode, ssl, sslrootcert, channel_binding: binding }: Values): DatabaseTls {
   const aliases: Values = { true: 'verify-full', 1: 'verify-full', false: 'disable', 0: 'disable' }

@@ -20,7 +20,8 @@ export class ConfigError extends Error {
 /**
  * Reads the variables of a schema. `NAME_FILE` names a file that holds the value of `NAME`; a
  * byte order mark and one line end at its end are no part of it. An empty value counts as unset.
- * @param findConflicts lists problems that only a combination of variables has. Called when each variable by itself is valid.
+ * @param findConflicts lists problems that only a combination of variables has. Called when each variable by itself is
+ * valid.
  * @throws ConfigError
  */
 export function readVariables<Schema extends z.ZodObject>(
@@ -78,8 +79,8 @@ function readTexts(env: Environment, names: readonly string[]) {
 }
 
 /**
- * A value of several lines, such as JSON or a certificate, contains line ends and tabs. Others are left behind by an editor or by an
- * encoding other than UTF-8, and so is a byte order mark that is not at the beginning.
+ * A value of several lines, such as JSON or a certificate, contains line ends and tabs. Others are left behind by an
+ * editor or by an encoding other than UTF-8, and so is a byte order mark that is not at the beginning.
  */
 function describeControlCharacter(text: string): string | undefined {
   if (/^[^\n]*[\r\n]$/.test(text)) return 'more than one line end'

@@ -5,8 +5,8 @@ export interface SmtpConfig {
   readonly host: string
   readonly port: number
   /**
-   * `implicit`: TLS from the first byte. `starttls`: required after the greeting. Both verify the certificate. `local`: as the
-   * server on this machine offers it, unverified. `off`: no TLS.
+   * `implicit`: TLS from the first byte. `starttls`: required after the greeting. Both verify the certificate. `local`:
+   * as the server on this machine offers it, unverified. `off`: no TLS.
    */
   readonly tls: 'implicit' | 'starttls' | 'local' | 'off'
   /** Undefined for a server that requires no sign-in. */

@@ -55,7 +55,10 @@ const Region = z
     capacity: z.int().min(0).default(50),
     /** The number of instances that are kept ready. They are part of the capacity. */
     warm: z.int().min(0).default(0),
-    /** The image that relays of this region run, as the manifest reports it. A new one replaces the warm instances one by one. */
+    /**
+     * The image that relays of this region run, as the manifest reports it. A new one replaces the warm instances one
+     * by one.
+     */
     image: Image.optional(),
     /** An address near the relays that browsers measure the latency of. */
     ping_url: z.url({ protocol: /^https?$/ }).optional(),
@@ -129,6 +132,6 @@ export const regions = jsonText.pipe(
   z
     .array(Region)
     .min(1, 'has no region')
-    .refine((all) => new Set(all.map((one) => one.region)).size === all.length, 'has two regions with the same name')
-    .refine((all) => all.filter((one) => one.default).length <= 1, 'has more than one default region'),
+    .refine((all) => new Set(all.map(({ region }) => region)).size === all.length, 'has two regions with the same name')
+    .refine((all) => all.filter((region) => region.default).length <= 1, 'has more than one default region'),
 )

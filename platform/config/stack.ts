@@ -1,4 +1,7 @@
-/** The configuration of `npm start`, of the other commands for a local service, and of the tests. No variable is required. */
+/**
+ * The configuration of `npm start`, of the other commands for a local service, and of the tests. No variable is
+ * required.
+ */
 import { homedir } from 'node:os'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { z } from 'zod'
@@ -52,7 +55,9 @@ const StackVariables = Variables.pick({
     ...schemasOf(localVariables),
   })
 
-/** Reads and checks the variables of the local stack. A variable that is not set is `undefined`. Throws `ConfigError`. */
+/**
+ * Reads and checks the variables of the local stack. A variable that is not set is `undefined`. Throws `ConfigError`.
+ */
 export function readStackConfig(env: Environment = process.env) {
   const v = readVariables(StackVariables, env)
   const home = env.HOME || homedir()
@@ -91,7 +96,10 @@ export function readStackConfig(env: Environment = process.env) {
   })
 }
 
-/** The servers that listen on this machine, each with the variable that fixes its port and with the one that replaces it. */
+/**
+ * The servers that listen on this machine, each with the variable that fixes its port and with the one that replaces
+ * it.
+ */
 const portsOfServers = [
   { server: 'the API', variable: 'PORT' },
   { server: 'the site', variable: 'SVC_SITE_PORT' },

@@ -44,7 +44,10 @@ export const rateLimitDefaults = {
   account_export: 5,
   /** Wrong operator passwords from one address. */
   operator: 5,
-  /** Wrong operator passwords from all networks together that no operator has signed in from recently; see `api/identity/operator-credentials.ts`. */
+  /**
+   * Wrong operator passwords from all networks together that no operator has signed in from recently; see
+   * `api/identity/operator-credentials.ts`.
+   */
   operator_failures: 30,
 } as const
 
@@ -88,7 +91,10 @@ export const secretPair = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .pipe(z.array(secret).min(1).max(2, 'has more than two secrets: keep the new one and the old one'))
 
-/** Secrets that billing providers sign webhooks with. Shorter than `secret`, since Lemon Squeezy allows only 40 characters. */
+/**
+ * Secrets that billing providers sign webhooks with. Shorter than `secret`, since Lemon Squeezy allows only 40
+ * characters.
+ */
 export const webhookSecrets = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
@@ -116,7 +122,10 @@ export const buildId = z
 
 export const epoch = z.string().regex(/^[\w.-]{1,64}$/, 'is not 1 to 64 letters, digits, dots, hyphens and underscores')
 
-/** Some programs decode the query of an SRT address and others do not, so only characters that need no encoding are allowed. */
+/**
+ * Some programs decode the query of an SRT address and others do not, so only characters that need no encoding are
+ * allowed.
+ */
 export const srtPassphrase = z
   .string()
   .regex(/^[A-Za-z0-9._-]{10,79}$/, 'is not 10 to 79 letters, digits, dots, hyphens and underscores')

@@ -1,4 +1,7 @@
-/** What a variable of the environment is: its kind of value, its default, and the one description that all documents are made of. */
+/**
+ * What a variable of the environment is: its kind of value, its default, and the one description that all documents are
+ * made of.
+ */
 import type { z } from 'zod'
 
 export type ProgramName = 'api' | 'worker' | 'site'

@@ -1,6 +1,6 @@
 /**
- * All variables of the service. `npm run generate` writes them into `.env.example`, docker-compose.yml and docs/operating.md, and the
- * doctor advises with them.
+ * All variables of the service. `npm run generate` writes them into `.env.example`, docker-compose.yml and
+ * docs/operating.md, and the doctor advises with them.
  */
 
 import { z } from 'zod'

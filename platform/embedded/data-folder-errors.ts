@@ -9,8 +9,8 @@ const mebibyte = 1024 * 1024
 const anotherFolder = 'or set SVC_DATA_DIR to another folder'
 
 /**
- * Returns an error with an explanation when the folder is the cause: it is a file, is not writable, belongs to another user, or
- * its disk is full. Otherwise returns the error itself.
+ * Returns an error with an explanation when the folder is the cause: it is a file, is not writable, belongs to another
+ * user, or its disk is full. Otherwise returns the error itself.
  */
 export async function explainFolderError(error: unknown, folder: string): Promise<Error> {
   const { message } = error as Error

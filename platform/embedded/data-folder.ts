@@ -1,6 +1,6 @@
 /**
- * The data folder of `npm start`. One start at a time may use it. It records the processes that a start runs, so that the next
- * start can end them when this one is killed.
+ * The data folder of `npm start`. One start at a time may use it. It records the processes that a start runs, so that
+ * the next start can end them when this one is killed.
  */
 import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -54,8 +54,8 @@ export class DataFolder {
   }
 
   /**
-   * Records a running process, in place of one with the same name. Rejects when the file cannot be written, as on a full disk;
-   * the next call writes all of them.
+   * Records a running process, in place of one with the same name. Rejects when the file cannot be written, as on a
+   * full disk; the next call writes all of them.
    */
   async recordProcess(name: string, pid: number): Promise<void> {
     const found = await findProcess(pid)

@@ -53,7 +53,10 @@ export const describeTakenPort = ({ server, variable, port }: FixedPort): string
   `Port ${port} for ${server} (${variable}) is taken by another program. ` +
   `End that program, set ${variable} to another port, or unset it to use any free port.`
 
-/** Chooses the port at the first call, and returns the same port at every later call, so that a restarted server keeps it. */
+/**
+ * Chooses the port at the first call, and returns the same port at every later call, so that a restarted server keeps
+ * it.
+ */
 export function choosePortOnce(choice: PortChoice): () => Promise<number> {
   let port: number | undefined
   return async () => {

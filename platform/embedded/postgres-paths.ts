@@ -1,7 +1,7 @@
 /**
- * The paths and the user of the embedded Postgres. Postgres refuses to run as root, so root runs it as an unprivileged user, who
- * needs access to the programs and the data. Below a closed home such as /root that user has none: there programs and data are
- * stored in /var/lib, and the data folder contains a link to the data.
+ * The paths and the user of the embedded Postgres. Postgres refuses to run as root, so root runs it as an unprivileged
+ * user, who needs access to the programs and the data. Below a closed home such as /root that user has none: there
+ * programs and data are stored in /var/lib, and the data folder contains a link to the data.
  */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -27,7 +27,10 @@ export interface PostgresPaths {
   runAs: RunAs | undefined
 }
 
-/** Finds the paths for the cluster of a folder, and creates missing folders. Rejects when this machine has no build or no user for it. */
+/**
+ * Finds the paths for the cluster of a folder, and creates missing folders. Rejects when this machine has no build or
+ * no user for it.
+ */
 export async function findPostgresPaths(folder: string): Promise<PostgresPaths> {
   await mkdir(folder, { recursive: true })
   const dir = await realpath(folder)

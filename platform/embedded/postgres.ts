@@ -1,4 +1,6 @@
-/** A Postgres server that runs beside the service, for `npm start` and tests. Its data survives restarts and crashes. */
+/**
+ * A Postgres server that runs beside the service, for `npm start` and tests. Its data survives restarts and crashes.
+ */
 import { randomBytes } from 'node:crypto'
 import { access, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +17,9 @@ const user = 'postgres'
 const database = 'svc'
 const readyMillisMax = 60_000
 
-/** Fast shutdown, then immediate shutdown without a checkpoint, then kill. The next start recovers from the last two. */
+/**
+ * Fast shutdown, then immediate shutdown without a checkpoint, then kill. The next start recovers from the last two.
+ */
 const shutdown: Signals = [
   ['SIGINT', 10_000],
   ['SIGQUIT', 3000],
@@ -60,8 +64,8 @@ export interface EmbeddedPostgresOptions {
 }
 
 /**
- * Starts the server of a folder, and creates its cluster when there is none. Shuts down a server of the same folder that a
- * killed start left running. Rejects with the last lines of the log when the server is not ready within 60 s.
+ * Starts the server of a folder, and creates its cluster when there is none. Shuts down a server of the same folder
+ * that a killed start left running. Rejects with the last lines of the log when the server is not ready within 60 s.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dir, log, onSpawn } = options
@@ -154,14 +158,17 @@ async function createCluster(
   }
 }
 
-/** Shuts down servers and initdb processes that a killed start left running on this cluster, and removes their pid file. */
+/**
+ * Shuts down servers and initdb processes that a killed start left running on this cluster, and removes their pid file.
+ */
 async function endLeftovers(data: string, log: Logger): Promise<void> {
   const pidFile = join(data, 'postmaster.pid')
   const [pid] = (await readFile(pidFile, 'utf8').catch(() => '')).split('\n')
   const leftovers = await listProcesses(
     (command) => command.includes(` -D ${data} `) || command.includes(` -D ${data}.draft `),
   )
-  // The pid file also names a server that was started with other arguments. Its pid may belong to another program by now.
+  // The pid file also names a server that was started with other arguments. Its pid may belong to another program by
+  // now.
   const recorded = pid ? await findProcess(Number(pid)) : undefined
   const isServer =
     recorded?.command.includes('postgres') &&

@@ -38,7 +38,10 @@ export const generateSecrets = (): StackSecrets => ({
   demo: { email: 'demo@example.com', password: random(15) },
 })
 
-/** Returns the configured secrets, and for the others those in the file. Generates missing ones and adds them to the file. */
+/**
+ * Returns the configured secrets, and for the others those in the file. Generates missing ones and adds them to the
+ * file.
+ */
 export async function provideSecrets(dataDir: string, configured: ConfiguredSecrets): Promise<StackSecrets> {
   const stored = await readStoredSecrets(dataDir)
   const secrets: StackSecrets = { ...generateSecrets(), ...stored }

@@ -1,6 +1,6 @@
 /**
- * Runs a server as a child process: in its own session, so that Ctrl-C in the terminal reaches only the supervisor, and with its
- * output in a file, so that it survives a killed supervisor without a broken pipe.
+ * Runs a server as a child process: in its own session, so that Ctrl-C in the terminal reaches only the supervisor, and
+ * with its output in a file, so that it survives a killed supervisor without a broken pipe.
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
@@ -10,15 +10,19 @@ import type { Signals } from '../processes.ts'
 const logBytesMax = 10 * 1024 * 1024
 const defaultLogCheckMillis = 5000
 
-/** Opens a log file for appending. Renames a file of more than 10 MiB to `<file>.1` before. @returns a file descriptor. */
+/**
+ * Opens a log file for appending. Renames a file of more than 10 MiB to `<file>.1` before.
+ * @returns a file descriptor.
+ */
 export function openLogFile(file: string): number {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > logBytesMax) renameSync(file, `${file}.1`)
   return openSync(file, 'a', 0o600)
 }
 
 /**
- * Truncates a log file of more than 10 MiB, and keeps a copy in `<file>.1` when there is space for one. Renaming would have no
- * effect, since the program has the file open. Lines that are written during the copy may be lost. @returns whether it did.
+ * Truncates a log file of more than 10 MiB, and keeps a copy in `<file>.1` when there is space for one. Renaming would
+ * have no effect, since the program has the file open. Lines that are written during the copy may be lost. @returns
+ * whether it did.
  */
 async function truncateLogFile(file: string): Promise<boolean> {
   const { size } = await stat(file)
@@ -43,7 +47,10 @@ export interface ServerProgram {
   onSpawn?: OnSpawn | undefined
 }
 
-/** Called with the pid as soon as the process exists, long before it is ready, to record it in case the supervisor is killed. */
+/**
+ * Called with the pid as soon as the process exists, long before it is ready, to record it in case the supervisor is
+ * killed.
+ */
 export type OnSpawn = (pid: number) => Promise<void>
 
 export class ServerProcess {

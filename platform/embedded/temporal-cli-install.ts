@@ -19,8 +19,8 @@ const downloadMillisMax = 10 * 60_000
 const buildMillisMax = 30 * 60_000
 
 /**
- * Downloads it into a folder and returns its path. The Temporal SDK downloads it in a process of its own, since only a process can
- * be interrupted, not the SDK's native code. Rejects within seconds where there is no internet.
+ * Downloads it into a folder and returns its path. The Temporal SDK downloads it in a process of its own, since only a
+ * process can be interrupted, not the SDK's native code. Rejects within seconds where there is no internet.
  */
 export async function downloadTemporalCli(folder: string, progress: Progress): Promise<string> {
   const step = `downloading the Temporal CLI ${temporalCliVersion} (about 50 MB, once)`

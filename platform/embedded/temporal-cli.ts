@@ -1,6 +1,7 @@
 /**
- * Finds the Temporal CLI: configured, on the PATH, or installed by an earlier start. Otherwise downloads or builds it. A new one
- * is made in a folder of its own and then moved, so that neither a killed process nor two at once leave an incomplete file.
+ * Finds the Temporal CLI: configured, on the PATH, or installed by an earlier start. Otherwise downloads or builds it.
+ * A new one is made in a folder of its own and then moved, so that neither a killed process nor two at once leave an
+ * incomplete file.
  */
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
@@ -114,7 +115,10 @@ async function findWritable(folders: readonly string[]): Promise<string> {
   throw new Error(`none of these folders is writable: ${folders.join(', ')}`)
 }
 
-/** Calls an installer with a temporary folder of this process, and moves the program that it returns into the target folder. */
+/**
+ * Calls an installer with a temporary folder of this process, and moves the program that it returns into the target
+ * folder.
+ */
 async function installInto(folder: string, install: (work: string) => Promise<string>): Promise<string> {
   await removeAbandoned(folder)
   const work = join(folder, `.work-${process.pid}`)

@@ -1,4 +1,6 @@
-/** The development server of the Temporal CLI, which runs beside the service. It stores its data in a file or in memory. */
+/**
+ * The development server of the Temporal CLI, which runs beside the service. It stores its data in a file or in memory.
+ */
 import { mkdir, realpath } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -14,8 +16,8 @@ import { type OnSpawn, ServerProcess } from './server-process.ts'
 const readyMillisMax = 60_000
 
 /**
- * The store of the development server is one SQLite connection, which can stay interrupted until the server is started again: each
- * call is then answered with `interrupted (9)`. No process ends, so no supervisor notices.
+ * The store of the development server is one SQLite connection, which can stay interrupted until the server is started
+ * again: each call is then answered with `interrupted (9)`. No process ends, so no supervisor notices.
  */
 const defaultWatch: WatchTimes = { everyMillis: 5_000, replyMillisMax: 5_000, failingMillisMax: 30_000 }
 
@@ -66,8 +68,8 @@ export interface EmbeddedTemporalOptions {
 }
 
 /**
- * Starts the server and waits until the namespace and its search attributes exist. Rejects after 60 s. Kills the server when it has
- * answered with errors only for half a minute, so that its supervisor starts it again.
+ * Starts the server and waits until the namespace and its search attributes exist. Rejects after 60 s. Kills the server
+ * when it has answered with errors only for half a minute, so that its supervisor starts it again.
  */
 export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): Promise<EmbeddedTemporal> {
   const { executable, namespace = 'default', log } = options

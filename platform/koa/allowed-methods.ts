@@ -1,6 +1,6 @@
 /**
- * The methods that the routes of a request's path accept, for replies with 405; none for an unknown path. A route with exactly this
- * path hides those that match it with a parameter, as OpenAPI defines it.
+ * The methods that the routes of a request's path accept, for replies with 405; none for an unknown path. A route with
+ * exactly this path hides those that match it with a parameter, as OpenAPI defines it.
  */
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'

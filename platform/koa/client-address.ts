@@ -16,7 +16,9 @@ export function createKoa(trustedProxyHops: number, log: Logger): Koa {
   return app
 }
 
-/** The address that the trusted proxies report, or the peer's. IPv4 addresses that are mapped to IPv6 become plain IPv4. */
+/**
+ * The address that the trusted proxies report, or the peer's. IPv4 addresses that are mapped to IPv6 become plain IPv4.
+ */
 export function clientAddress(ctx: Pick<Context, 'app' | 'ips' | 'req'>): string {
   const peer = ctx.req.socket.remoteAddress ?? '0.0.0.0'
   const [entry] = ctx.app.proxy ? ctx.ips : []
@@ -25,8 +27,8 @@ export function clientAddress(ctx: Pick<Context, 'app' | 'ips' | 'req'>): string
 }
 
 /**
- * The address of an entry as proxies write it, and as RFC 7239 does: quoted, with a port, in brackets. Undefined for `unknown`, an
- * obfuscated identifier, and anything else that is no address.
+ * The address of an entry as proxies write it, and as RFC 7239 does: quoted, with a port, in brackets. Undefined for
+ * `unknown`, an obfuscated identifier, and anything else that is no address.
  */
 export function parseForwardedAddress(entry: string): string | undefined {
   const text = entry.replace(/^"(.*)"$/, '$1').replace(/^for=/i, '')
@@ -38,8 +40,9 @@ export function parseForwardedAddress(entry: string): string | undefined {
 }
 
 /**
- * An address of the range for private use (fc00::/7) that stands for the entry, so that limits by address and by network hold for the
- * clients that the proxy names so. The peer's address would be the proxy's, and would count all clients together.
+ * An address of the range for private use (fc00::/7) that stands for the entry, so that limits by address and by
+ * network hold for the clients that the proxy names so. The peer's address would be the proxy's, and would count all
+ * clients together.
  */
 function opaqueAddress(app: Koa, entry: string): string {
   if (!warned.has(app)) {

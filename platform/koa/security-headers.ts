@@ -12,8 +12,8 @@ interface SecurityOptions {
 }
 
 /**
- * The headers of helmet by name. They are the same for every response, so they are computed once; `koa-helmet` would run all
- * of helmet's middleware for each request.
+ * The headers of helmet by name. They are the same for every response, so they are computed once; `koa-helmet` would
+ * run all of helmet's middleware for each request.
  */
 export function listSecurityHeaders({
   directives,

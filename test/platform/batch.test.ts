@@ -25,31 +25,31 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 
 test('items of one turn of the event loop are one batch, each with its own result', async () => {
   const { run, batches } = doubling()
-  const one = batch(run)
-  expect(await Promise.all([3, 1, 3, 2].map(one))).toEqual([6, 2, 6, 4])
+  const batched = batch(run)
+  expect(await Promise.all([3, 1, 3, 2].map(batched))).toEqual([6, 2, 6, 4])
   expect(batches).toEqual([[3, 1, 3, 2]])
 })
 
 test('a single item does not wait for others', async () => {
   const { run, batches } = doubling()
-  const one = batch(run)
-  expect(await one(1)).toBe(2)
-  expect(await one(2)).toBe(4)
+  const batched = batch(run)
+  expect(await batched(1)).toBe(2)
+  expect(await batched(2)).toBe(4)
   expect(batches).toEqual([[1], [2]])
 })
 
 test('the size and the number of concurrent batches are limited', async () => {
   const { run, batches, most } = doubling(2)
-  const one = batch(run, { sizeMax: 10, concurrencyMax: 3 })
-  expect(await Promise.all(upTo(95).map(one))).toEqual(upTo(95).map((item) => item * 2))
+  const batched = batch(run, { sizeMax: 10, concurrencyMax: 3 })
+  expect(await Promise.all(upTo(95).map(batched))).toEqual(upTo(95).map((item) => item * 2))
   expect(batches.map((round) => round.length)).toEqual([...Array(9).fill(10), 5])
   expect(most()).toBe(3)
 })
 
 test('a failed batch rejects only its own items', async () => {
   const { run } = doubling()
-  const one = batch(run, { sizeMax: 2, concurrencyMax: 1 })
-  const outcomes = await Promise.allSettled([1, 2, -1, 3, 4].map(one))
+  const batched = batch(run, { sizeMax: 2, concurrencyMax: 1 })
+  const outcomes = await Promise.allSettled([1, 2, -1, 3, 4].map(batched))
   expect(outcomes.map((outcome) => outcome.status)).toEqual([
     'fulfilled',
     'fulfilled',
@@ -57,7 +57,7 @@ test('a failed batch rejects only its own items', async () => {
     'rejected',
     'fulfilled',
   ])
-  expect(await one(5)).toBe(10)
+  expect(await batched(5)).toBe(10)
 })
 
 test('an item that has waited too long is rejected after a failed batch, and a new one is processed', async () => {
@@ -70,11 +70,11 @@ test('an item that has waited too long is rejected after a failed batch, and a n
     if (items.includes(-1)) await held
     return run(items)
   }
-  const one = batch(runHeld, { sizeMax: 1, concurrencyMax: 1, waitMillisMax: 50 })
-  const [failing, early] = [one(-1), one(1)]
+  const batched = batch(runHeld, { sizeMax: 1, concurrencyMax: 1, waitMillisMax: 50 })
+  const [failing, early] = [batched(-1), batched(1)]
   await sleep(60)
   release()
-  const [failed, late, inTime] = await Promise.allSettled([failing, early, one(2)])
+  const [failed, late, inTime] = await Promise.allSettled([failing, early, batched(2)])
   expect(failed.status).toBe('rejected')
   expect(late).toMatchObject({
     status: 'rejected',
@@ -86,16 +86,16 @@ test('an item that has waited too long is rejected after a failed batch, and a n
 
 test('an item that has waited long is processed after a successful batch', async () => {
   const { run } = doubling(60)
-  const one = batch(run, { sizeMax: 1, concurrencyMax: 1, waitMillisMax: 30 })
-  expect(await Promise.all([one(1), one(2), one(3)])).toEqual([2, 4, 6])
+  const batched = batch(run, { sizeMax: 1, concurrencyMax: 1, waitMillisMax: 30 })
+  expect(await Promise.all([batched(1), batched(2), batched(3)])).toEqual([2, 4, 6])
 })
 
 test('a function that throws synchronously is a failed batch', async () => {
-  const one = batch((): Promise<number[]> => {
+  const batched = batch((): Promise<number[]> => {
     throw new Error('thrown synchronously')
   })
-  await expect(one(1)).rejects.toThrow('thrown synchronously')
-  await expect(one(2)).rejects.toThrow('thrown synchronously')
+  await expect(batched(1)).rejects.toThrow('thrown synchronously')
+  await expect(batched(2)).rejects.toThrow('thrown synchronously')
 })
 
 test('every item gets its own result for any times of arrival', async () => {
@@ -106,11 +106,11 @@ test('every item gets its own result for any times of arrival', async () => {
       fc.record({ sizeMax: fc.integer({ min: 1, max: 7 }), concurrencyMax: fc.integer({ min: 1, max: 3 }) }),
       async (arrivals, limits) => {
         const { run, batches, most } = doubling()
-        const one = batch(run, limits)
+        const batched = batch(run, limits)
         const results = await Promise.all(
           arrivals.map(async ({ item, after }) => {
             await sleep(after)
-            return one(item)
+            return batched(item)
           }),
         )
         expect(results).toEqual(arrivals.map(({ item }) => item * 2))

@@ -130,10 +130,10 @@ test('at least one key is required', () => {
 
 describe('the keyed hash of a text', () => {
   test('is always the same, and differs for another text, another field and another key', () => {
-    const one = sealing.hash('token', 'pair_token')
-    expect(one).toHaveLength(32)
-    expect(sealing.hash('token', 'pair_token')).toEqual(one)
-    expect(createSealing([current]).hash('token', 'pair_token')).toEqual(one)
+    const hash = sealing.hash('token', 'pair_token')
+    expect(hash).toHaveLength(32)
+    expect(sealing.hash('token', 'pair_token')).toEqual(hash)
+    expect(createSealing([current]).hash('token', 'pair_token')).toEqual(hash)
     for (const other of [
       sealing.hash('Token', 'pair_token'),
       sealing.hash('token', 'relay_ws_token'),
@@ -141,7 +141,7 @@ describe('the keyed hash of a text', () => {
       createSealing([old]).hash('token', 'pair_token'),
       createHmac('sha256', Buffer.from(current.key, 'base64')).update('token').digest(),
     ])
-      expect(other).not.toEqual(one)
+      expect(other).not.toEqual(hash)
   })
 
   test('differs for every other pair of text and field', () => {

@@ -64,9 +64,9 @@ describe('regions', () => {
   })
 
   test('have an image key that changes with the image and with its version', () => {
-    const [one, other] = readAll(onAws, { ...onHetzner, image: { ...imageOf('relay-7'), version: '9' } })
-    expect(one && imageKey(one)).toBe(`${aws.image_id}@${relayVersion}`)
-    expect(other && imageKey(other)).toBe('relay-7@9')
+    const [first, second] = readAll(onAws, { ...onHetzner, image: { ...imageOf('relay-7'), version: '9' } })
+    expect(first && imageKey(first)).toBe(`${aws.image_id}@${relayVersion}`)
+    expect(second && imageKey(second)).toBe('relay-7@9')
   })
 })
 
