@@ -1,6 +1,6 @@
 /**
- * Compares the stored subscriptions with the provider's list, and records an event for each difference. A webhook may be lost for
- * good; the list is complete.
+ * Compares the stored subscriptions with the provider's list, and records an event for each difference. A webhook may
+ * be lost for good; the list is complete.
  */
 
 import { isDeepStrictEqual } from 'node:util'
@@ -29,9 +29,10 @@ interface Deps {
 }
 
 /**
- * `corrected`: recorded as an event. `held`: left for the next run. `repeated`: an equal event is recorded already, and the account's
- * workflow has not applied it. `unsettled`: the workflow has applied an equal event and decided otherwise, for example because a
- * payment of the subscription was refunded. An operator has to compare it with the provider's dashboard.
+ * `corrected`: recorded as an event. `held`: left for the next run. `repeated`: an equal event is recorded already, and
+ * the account's workflow has not applied it. `unsettled`: the workflow has applied an equal event and decided
+ * otherwise, for example because a payment of the subscription was refunded. An operator has to compare it with the
+ * provider's dashboard.
  */
 export const reconciliationOutcomes = ['corrected', 'held', 'repeated', 'unsettled'] as const
 export type ReconciliationOutcome = (typeof reconciliationOutcomes)[number]
@@ -64,8 +65,8 @@ const batchRows = 500
 const loggedMax = 20
 
 /**
- * Rejects with BillingProviderError if the list cannot be read completely; then nothing changes. Subscriptions that the list lacks
- * are not compared. Safe to repeat: a second run records nothing more.
+ * Rejects with BillingProviderError if the list cannot be read completely; then nothing changes. Subscriptions that the
+ * list lacks are not compared. Safe to repeat: a second run records nothing more.
  */
 export async function reconcile({ sql, provider, log, dryRun = false }: Deps): Promise<Reconciliation> {
   const list = await provider.list()
@@ -83,7 +84,8 @@ export async function reconcile({ sql, provider, log, dryRun = false }: Deps): P
     }
     differences.push({ subscriptionId: event.subscriptionId, kind: event.kind, userId, stored, listed, outcome })
   }
-  const count = (outcome: ReconciliationOutcome) => differences.filter((one) => one.outcome === outcome).length
+  const count = (outcome: ReconciliationOutcome) =>
+    differences.filter((difference) => difference.outcome === outcome).length
   const result = {
     listed: list.length,
     differences,
@@ -115,7 +117,11 @@ function logResult(
   const subscriptions = differences
     .filter(({ outcome }) => outcome === 'unsettled')
     .slice(0, loggedMax)
-    .map((one) => ({ subscriptionId: one.subscriptionId, stored: one.stored, listed: one.listed }))
+    .map((difference) => ({
+      subscriptionId: difference.subscriptionId,
+      stored: difference.stored,
+      listed: difference.listed,
+    }))
   log.warn({ provider, count: unsettled, subscriptions }, 'reconciliation cannot settle these differences')
 }
 
@@ -201,8 +207,8 @@ function isSame(event: BillingEvent, stored: StoredSubscription, now: number): b
 }
 
 /**
- * Finds an event that makes another one pointless: with this very key, or with equal content as the newest event of the subscription
- * in the account's inbox.
+ * Finds an event that makes another one pointless: with this very key, or with equal content as the newest event of the
+ * subscription in the account's inbox.
  */
 async function findRepetition(sql: Database, userId: string, event: BillingEvent) {
   const recorded = await findRecordedEvent(sql, event.provider, event.key)

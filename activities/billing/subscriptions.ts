@@ -1,4 +1,7 @@
-/** The activities of the subscription workflow: read the inbox, write the entitlement, deliver disconnect commands to relays. */
+/**
+ * The activities of the subscription workflow: read the inbox, write the entitlement, deliver disconnect commands to
+ * relays.
+ */
 import { type InboxEvent, listInboxEvents } from '../../db/billing/events.ts'
 import { findUnresolvedPayments, type UnresolvedPayment } from '../../db/billing/resolution.ts'
 import { entitlementVersion } from '../../db/billing/subscriptions.ts'
@@ -59,8 +62,8 @@ export function createSubscriptionActivities({ config, sql, sealing, relaySessio
       const page = takeBytes(events, pageBytesMax)
       return {
         version,
-        events: page.map((one) => one.event),
-        unappliedEventIds: [...page.filter((one) => !one.isApplied), ...unresolved].map((one) => one.id),
+        events: page.map(({ event }) => event),
+        unappliedEventIds: [...page.filter(({ isApplied }) => !isApplied), ...unresolved].map(({ id }) => id),
         unresolved,
         nextSeq: events.length < pageEventsMax && page.length === events.length ? null : (page.at(-1)?.seq ?? null),
         paymentGraceSeconds,

@@ -27,8 +27,8 @@ export interface FleetProblem {
 }
 
 /**
- * Finds instances that may be mistaken. Null also where no other control plane can reach the instances. Rejects when the provider
- * does not answer in time.
+ * Finds instances that may be mistaken. Null also where no other control plane can reach the instances. Rejects when
+ * the provider does not answer in time.
  */
 export async function findFleetProblem({
   fleetName,
@@ -41,7 +41,7 @@ export async function findFleetProblem({
   const known = await findKnownInstances(sql, seen)
   const conflict = findFleetConflict(
     fleetName,
-    seen.map((one) => ({ ...one, isKnown: known.has(one.instanceId) })),
+    seen.map((instance) => ({ ...instance, isKnown: known.has(instance.instanceId) })),
   )
   return conflict && { text: describeFleetConflict(fleetName, conflict), blocksSweep: conflict.blocksSweep }
 }
@@ -54,8 +54,8 @@ interface Deps {
 }
 
 /**
- * Rejects while this control plane and another one, or its own instances under another name, could be mistaken for each other. A
- * provider that does not answer stops no worker: the sweep looks again before it destroys anything.
+ * Rejects while this control plane and another one, or its own instances under another name, could be mistaken for each
+ * other. A provider that does not answer stops no worker: the sweep looks again before it destroys anything.
  */
 export async function assertFleetName({ config, sql, log, providers }: Deps): Promise<void> {
   const fleetName = config.fleet.name

@@ -26,7 +26,10 @@ export const instanceJobs = (deps: Deps, limits: SweepLimits = sweepLimits): rea
   },
 ]
 
-/** A failure in one region or of one instance affects no other. Throws an {@link AggregateError} of all failures at the end. */
+/**
+ * A failure in one region or of one instance affects no other. Throws an {@link AggregateError} of all failures at the
+ * end.
+ */
 async function sweepOrphans(deps: Deps, limits: SweepLimits, signal: AbortSignal | undefined): Promise<void> {
   const { config, sql, log, metrics } = deps
   const names = config.regions.map(({ region }) => region)

@@ -21,7 +21,7 @@ const capMbps = 48
 const heartbeatMillis = 1000
 
 export const regionOf = (config: Pick<Config, 'regions'>, name: string) => {
-  const region = config.regions.find((one) => one.region === name)
+  const region = config.regions.find((candidate) => candidate.region === name)
   if (region) return region
   throw missingRegion(name)
 }
@@ -86,8 +86,8 @@ function relaySettings({ apiUrl, relayAuthSecrets, relay }: Config, instanceId: 
 }
 
 /**
- * Destroys an instance. Rejects while it is not proven that the instance does not exist: a provider may show an instance only
- * some time after its creation, whose reply may be lost.
+ * Destroys an instance. Rejects while it is not proven that the instance does not exist: a provider may show an
+ * instance only some time after its creation, whose reply may be lost.
  */
 export async function destroyProven(provider: RelayProvider, instance: StoredInstance): Promise<void> {
   const { instanceId, providerId, attemptedSeconds } = instance
@@ -110,8 +110,8 @@ const failureTypes = {
 } as const
 
 /**
- * The workflow counts the provider's failures and gives up after a number of them. All other errors, such as an outage of
- * Postgres, are retried by Temporal without being counted.
+ * The workflow counts the provider's failures and gives up after a number of them. All other errors, such as an outage
+ * of Postgres, are retried by Temporal without being counted.
  */
 export function failCreation(error: unknown): never {
   if (!(error instanceof RelayProviderError)) throw error
@@ -125,7 +125,8 @@ export async function withHeartbeat<Value>(call: (signal: AbortSignal) => Promis
   const { cancellationSignal, cancelled, heartbeat } = Context.current()
   const timer = setInterval(() => heartbeat(), heartbeatMillis)
   try {
-    // A provider call that ignores its signal is abandoned. An instance that it still creates has a row and is destroyed.
+    // A provider call that ignores its signal is abandoned. An instance that it still creates has a row and is
+    // destroyed.
     return await Promise.race([call(cancellationSignal), cancelled])
   } finally {
     clearInterval(timer)

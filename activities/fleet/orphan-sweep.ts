@@ -53,7 +53,8 @@ export const listRegion = ({
   )
 
 /**
- * Stores what the list shows, and destroys the instances that are due. Safe to repeat and to run twice at the same time.
+ * Stores what the list shows, and destroys the instances that are due. Safe to repeat and to run twice at the same
+ * time.
  * @param options.force also destroys when most instances seem to have no owner.
  */
 export async function sweepRegion(

@@ -34,7 +34,7 @@ export async function createRelayProviders(config: Config, log: Logger): Promise
 }
 
 function createLocalProvider({ regions, dataDir, relay }: Config, log: Logger): RelayProvider {
-  const byName = new Map(regions.map((one) => [one.region, one] as const))
+  const byName = new Map(regions.map((region) => [region.region, region] as const))
   const hostOf = (region: string) => byName.get(region)?.host ?? '127.0.0.1'
   const publicHostOf = (region: string) => byName.get(region)?.public_host
   return createLocalRelayProvider({ dataDir, log, searchPath: relay.searchPath, hostOf, publicHostOf })

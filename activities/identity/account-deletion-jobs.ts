@@ -1,6 +1,6 @@
 /**
- * The jobs of deleted accounts. One carries out scheduled deletions: it cancels the subscriptions, and erases the accounts that are
- * due. The other cancels what is billed for an account that was erased before.
+ * The jobs of deleted accounts. One carries out scheduled deletions: it cancels the subscriptions, and erases the
+ * accounts that are due. The other cancels what is billed for an account that was erased before.
  */
 
 import {
@@ -69,7 +69,7 @@ async function attempt(deps: Deps, { userId, isDue }: ScheduledDeletion): Promis
 /** The provider's webhook changes the stored subscriptions. @returns the number of subscriptions that wait for it. */
 async function cancelSubscriptions({ sql, billing }: Deps, userId: string): Promise<number> {
   const subscriptions = await listUncancelledSubscriptions(sql, userId)
-  for (const one of subscriptions) await cancelAtProvider(one, billing)
+  for (const subscription of subscriptions) await cancelAtProvider(subscription, billing)
   return subscriptions.length
 }
 
@@ -84,24 +84,24 @@ async function cancelAtProvider(
 }
 
 async function cancelErasedSubscriptions(deps: Deps, signal?: AbortSignal): Promise<void> {
-  for (const one of await listDueCancellations(deps.sql, cancellationsMax)) {
+  for (const subscription of await listDueCancellations(deps.sql, cancellationsMax)) {
     if (signal?.aborted) return
-    await cancelErasedSubscription(deps, one)
+    await cancelErasedSubscription(deps, subscription)
   }
 }
 
-async function cancelErasedSubscription({ sql, log, billing }: Deps, one: BilledSubscription): Promise<void> {
-  const { provider, subscriptionId, accountId } = one
+async function cancelErasedSubscription({ sql, log, billing }: Deps, subscription: BilledSubscription): Promise<void> {
+  const { provider, subscriptionId, accountId } = subscription
   const names = { provider, subscription_id: subscriptionId, account_id: accountId }
   try {
-    await cancelAtProvider(one, billing)
-    await recordCancellation(sql, one)
+    await cancelAtProvider(subscription, billing)
+    await recordCancellation(sql, subscription)
     log.warn(
       names,
       'a subscription that was billed for an erased account was cancelled; its last payment may be refunded',
     )
   } catch (error) {
     log.error({ err: error, ...names }, 'a subscription of an erased account could not be cancelled; it is retried')
-    await postponeCancellation(sql, one, (error as Error).message)
+    await postponeCancellation(sql, subscription, (error as Error).message)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The job that refreshes the tokens of connected chats: before they expire, and at least every hour, which also shows whether a
- * grant was withdrawn.
+ * The job that refreshes the tokens of connected chats: before they expire, and at least every hour, which also shows
+ * whether a grant was withdrawn.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
@@ -73,8 +73,8 @@ async function refreshDueChats(deps: Deps, signal?: AbortSignal): Promise<void> 
 }
 
 /**
- * Locks the row during the call to the provider: of two workers with the same refresh token, the slower one would take its
- * refusal for a withdrawn grant. Throws {@link OAuthProviderError}.
+ * Locks the row during the call to the provider: of two workers with the same refresh token, the slower one would take
+ * its refusal for a withdrawn grant. Throws {@link OAuthProviderError}.
  */
 async function refreshChat(deps: Deps, id: string): Promise<void> {
   const call: { chat?: ChatTokens; result?: Promise<RenewedTokens | 'denied'> } = {}
@@ -90,7 +90,8 @@ async function refreshChat(deps: Deps, id: string): Promise<void> {
       else await replaceTokens(tx, chat, renewed)
     })
   } catch (error) {
-    // The transaction may fail before the provider answers. The answer may contain a new refresh token that must not be lost.
+    // The transaction may fail before the provider answers. The answer may contain a new refresh token that must not be
+    // lost.
     const [{ chat }, renewed] = [call, await call.result]
     if (!chat || !renewed || renewed === 'denied') throw error
     await retry(() => replaceTokens(deps.sql, chat, renewed))

@@ -1,4 +1,7 @@
-/** The jobs that notify of what comes at a known time, and the one that announces mails that are on without the owner's doing. */
+/**
+ * The jobs that notify of what comes at a known time, and the one that announces mails that are on without the owner's
+ * doing.
+ */
 import type { Database } from '../../db/connection.ts'
 import type { Notify } from '../../db/notifications/settings.ts'
 import { announceMails } from '../../db/transactions/announce-mails.ts'

@@ -111,7 +111,9 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   const unreported = await listUnreportedInstances(sql, assignedSecondsMax, sessionsMax)
   // A warm instance was ready, so silence is enough to replace it. Nothing of its session is lost.
   const dead = unreported.filter((instance) => instance.isWarm && isOverdue(instance, assignedSecondsMax))
-  suspects.push(...unreported.filter((one) => !dead.includes(one) && isUnheard(one, healthTimeoutSeconds)))
+  suspects.push(
+    ...unreported.filter((instance) => !dead.includes(instance) && isUnheard(instance, healthTimeoutSeconds)),
+  )
   const gone = [...dead, ...(await findGoneInstances(suspects, deps))]
   await Promise.all(gone.map(({ id, instanceId }) => limit(() => relaySessions.instanceGone(id, instanceId ?? ''))))
 }

@@ -123,10 +123,10 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       await withHeartbeat(async () => {
         for (const region of regions) {
           const provider = providerOf(providers, region)
-          const tagged = (await provider.list({ sessionId })).filter((one) => one.region === region)
+          const tagged = (await provider.list({ sessionId })).filter((instance) => instance.region === region)
           for (const { instanceId, providerId } of tagged) await provider.destroy(instanceId, providerId)
-          for (const instance of stored.filter((one) => one.region === region)) await destroyProven(provider, instance)
-          if ((await provider.list({ sessionId })).some((one) => one.region === region))
+          for (const instance of stored.filter((row) => row.region === region)) await destroyProven(provider, instance)
+          if ((await provider.list({ sessionId })).some((instance) => instance.region === region))
             throw new RelayProviderError('the instance still exists after its destruction')
         }
       })

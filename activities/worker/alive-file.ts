@@ -14,8 +14,8 @@ export interface AliveFile {
 }
 
 /**
- * Replaces the file every 5 s as long as the event loop runs, whether or not Postgres and Temporal are available. Its only line is
- * `starting` or `accepting`. A file that cannot be written is logged. @param file undefined: writes none.
+ * Replaces the file every 5 s as long as the event loop runs, whether or not Postgres and Temporal are available. Its
+ * only line is `starting` or `accepting`. A file that cannot be written is logged. @param file undefined: writes none.
  */
 export function startAliveFile(file: string | undefined, log: Logger): AliveFile {
   if (file === undefined) return { markAccepting: () => {}, stop: async () => {} }

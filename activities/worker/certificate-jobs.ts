@@ -1,4 +1,6 @@
-/** The job that checks the certificates of the public addresses, since a proxy that does not renew them stays unnoticed. */
+/**
+ * The job that checks the certificates of the public addresses, since a proxy that does not renew them stays unnoticed.
+ */
 
 import type { Sql } from '../../db/connection.ts'
 import {

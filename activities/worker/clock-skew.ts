@@ -1,6 +1,7 @@
 /**
- * How far this worker's clock is ahead of Postgres's and Temporal's. Postgres's clock decides about deadlines and Temporal's
- * timers only wake workflows: a skew makes them wake early or late, and shifts the times that are shown to users.
+ * How far this worker's clock is ahead of Postgres's and Temporal's. Postgres's clock decides about deadlines and
+ * Temporal's timers only wake workflows: a skew makes them wake early or late, and shifts the times that are shown to
+ * users.
  */
 import { type Database, first } from '../../db/connection.ts'
 import type { Logger } from '../../platform/log.ts'

@@ -1,7 +1,7 @@
 /**
- * Ends workflows whose tasks fail again and again, since such a task may crash each worker that takes it. The first time a workflow
- * begins again from its rows; at the second time within a day a session is stopped, and another workflow is parked
- * (docs/decisions/0055).
+ * Ends workflows whose tasks fail again and again, since such a task may crash each worker that takes it. The first
+ * time a workflow begins again from its rows; at the second time within a day a session is stopped, and another
+ * workflow is parked (docs/decisions/0055).
  */
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'

@@ -1,6 +1,6 @@
 /**
- * Background jobs: short runs that compare rows with what should be, and repair what no workflow would notice. Each runs on one
- * worker at a time, by a lease in Postgres, where its results are recorded too.
+ * Background jobs: short runs that compare rows with what should be, and repair what no workflow would notice. Each
+ * runs on one worker at a time, by a lease in Postgres, where its results are recorded too.
  */
 import type { Database } from '../../db/connection.ts'
 import {

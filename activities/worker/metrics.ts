@@ -1,4 +1,6 @@
-/** Metrics of a worker. Its heartbeat stores them in Postgres, and the API's `/metrics` shows the sum over all workers. */
+/**
+ * Metrics of a worker. Its heartbeat stores them in Postgres, and the API's `/metrics` shows the sum over all workers.
+ */
 import { AggregatorRegistry, Counter, Histogram, type Registry } from 'prom-client'
 import type { TransitionsRequest } from '../../db/transactions/write-transitions.ts'
 import type { RelayState } from '../../domain/relay/session.ts'
@@ -29,8 +31,8 @@ export interface WorkerMetrics {
 }
 
 /**
- * @param regions those that the worker serves. Their counters of failures begin at 0, since Prometheus does not see the increase
- * to the first value of a counter.
+ * @param regions those that the worker serves. Their counters of failures begin at 0, since Prometheus does not see the
+ * increase to the first value of a counter.
  */
 export function createWorkerMetrics(
   registry: Registry,

@@ -4,8 +4,8 @@ import type { Logger } from '../../platform/log.ts'
 
 /**
  * Installs the runtime, once in a process and before any worker. The process itself handles its signals.
- * @param metricsAddress `ip:port` where `GET /metrics` serves the metrics of the SDK; without it there is no listener. Throws when
- * the address cannot be used.
+ * @param metricsAddress `ip:port` where `GET /metrics` serves the metrics of the SDK; without it there is no listener.
+ * Throws when the address cannot be used.
  */
 export function installRuntime(log: Logger, metricsAddress?: string): Runtime {
   try {

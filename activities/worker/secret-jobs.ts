@@ -1,6 +1,6 @@
 /**
- * The job that seals with the current key what an earlier key sealed, and what an older version stored in plain text. After a
- * successful run nothing depends on another key, which may be removed from the configuration.
+ * The job that seals with the current key what an earlier key sealed, and what an older version stored in plain text.
+ * After a successful run nothing depends on another key, which may be removed from the configuration.
  */
 import type { Database } from '../../db/connection.ts'
 import { resealEndpointField } from '../../db/notifications/endpoints.ts'

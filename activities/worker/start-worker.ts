@@ -55,7 +55,9 @@ import { secretJobs } from './secret-jobs.ts'
 import { workflowRestartJobs } from './workflow-restart-jobs.ts'
 
 const heartbeatSeconds = 5
-/** How long activities may continue after the worker was asked to stop. Then they are cancelled and retried elsewhere. */
+/**
+ * How long activities may continue after the worker was asked to stop. Then they are cancelled and retried elsewhere.
+ */
 const shutdownGraceTime = '10s'
 /** A worker that starts looks this long for failing workflows. The job `restart_workflows` looks for the rest. */
 const failingMillisMax = 20_000
@@ -118,15 +120,17 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
       ...createWarmInstanceActivities({ config, sql, providers: measuredProviders }),
     },
     shutdownGraceTime,
-    // A workflow that cannot be replayed ends, and a job starts it again from its rows in Postgres (docs/decisions/0051).
+    // A workflow that cannot be replayed ends, and a job starts it again from its rows in Postgres
+    // (docs/decisions/0051).
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
-    // 400 workflows take up to 300 MB. A workflow that is not cached is replayed at its next event, and most sessions have
-    // none for hours (docs/performance.md).
+    // 400 workflows take up to 300 MB. A workflow that is not cached is replayed at its next event, and most sessions
+    // have none for hours (docs/performance.md).
     maxCachedWorkflows: 400,
     // After this time another worker takes over a workflow that a dead worker had cached.
     stickyQueueScheduleToStartTimeout: '3s',
     maxConcurrentActivityTaskExecutions: 50,
-    // Activities receive cancellations with heartbeats, so creating the instance of a stopped relay is cancelled within a second.
+    // Activities receive cancellations with heartbeats, so creating the instance of a stopped relay is cancelled within
+    // a second.
     maxHeartbeatThrottleInterval: '1s',
     defaultHeartbeatThrottleInterval: '1s',
   })

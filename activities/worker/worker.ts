@@ -1,4 +1,7 @@
-/** `npm run worker`: the background process. Its state is in Postgres; with `SVC_WORKER_METRICS_ADDRESS` it listens for Prometheus. */
+/**
+ * `npm run worker`: the background process. Its state is in Postgres; with `SVC_WORKER_METRICS_ADDRESS` it listens for
+ * Prometheus.
+ */
 import { connectPostgres, workerLimits } from '../../db/connection.ts'
 import { beginEpoch } from '../../db/epochs.ts'
 import { migrateWhenReachable } from '../../db/migrations.ts'

@@ -1,6 +1,6 @@
 /**
- * The bundle of workflow code, built ahead of time (`npm run build`) or at the first start. Its name contains the digest of its
- * content, from which Temporal derives the build id of an unversioned worker.
+ * The bundle of workflow code, built ahead of time (`npm run build`) or at the first start. Its name contains the
+ * digest of its content, from which Temporal derives the build id of an unversioned worker.
  */
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -18,8 +18,8 @@ export const workflowRegistries = ['registry', 'versioned-registry'] as const
 interface BundleKind {
   readonly registry?: (typeof workflowRegistries)[number]
   /**
-   * Whether workflows run with the interceptors of OpenTelemetry. They send no commands: the bundles with and without them replay
-   * the same histories.
+   * Whether workflows run with the interceptors of OpenTelemetry. They send no commands: the bundles with and without
+   * them replay the same histories.
    */
   readonly isTraced?: boolean
 }
@@ -40,7 +40,10 @@ export function workflowBundlePath(
   return path
 }
 
-/** Temporal builds the bundle, since a worker needs the module cache of webpack. esbuild finds the sources that are in it. */
+/**
+ * Temporal builds the bundle, since a worker needs the module cache of webpack. esbuild finds the sources that are in
+ * it.
+ */
 const findOrBuild = (log: Logger, kind: string, { registry, isTraced }: Required<BundleKind>): Promise<string> =>
   findBundle({
     name: `workflow-bundle-${kind}`,
@@ -67,8 +70,9 @@ async function buildBundle(registry: string, isTraced: boolean): Promise<string>
 }
 
 /**
- * Nothing in the bundle and in its source map depends on the folder of the project, so that workers with the same code have the same
- * build id. Paths in the source map are relative to the bundle, and the entry is not in it, since Temporal generates it with a path.
+ * Nothing in the bundle and in its source map depends on the folder of the project, so that workers with the same code
+ * have the same build id. Paths in the source map are relative to the bundle, and the entry is not in it, since
+ * Temporal generates it with a path.
  */
 const withoutPaths: NonNullable<BundleOptions['webpackConfigHook']> = (config) => ({
   ...config,

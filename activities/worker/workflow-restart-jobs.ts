@@ -1,6 +1,7 @@
 /**
- * The job that compares live sessions and accounts with deadlines with the workflows that run. An execution may be lost in many
- * ways: terminated, failed, deleted, or missing from a store that was restored from a backup. Postgres decides what should run.
+ * The job that compares live sessions and accounts with deadlines with the workflows that run. An execution may be lost
+ * in many ways: terminated, failed, deleted, or missing from a store that was restored from a backup. Postgres decides
+ * what should run.
  */
 import pLimit from 'p-limit'
 import { listAccountsWithDeadline } from '../../db/billing/subscriptions.ts'
@@ -48,7 +49,8 @@ async function restartLostSessions(deps: Deps, signal?: AbortSignal): Promise<vo
   await forEach(missing, deps, signal, async (id) => {
     if (!(await relaySessions.isRunning(id))) await restartWorkflow(id, deps)
   })
-  // After a restore from backups the two stores may be of different times: a workflow whose state differs is woken to read its row.
+  // After a restore from backups the two stores may be of different times: a workflow whose state differs is woken to
+  // read its row.
   const differing = live.filter(({ id, state }) => running.has(id) && running.get(id) !== state).map(({ id }) => id)
   const liveIds = new Set(live.map(({ id }) => id))
   const notLive = [...running].filter(([id, state]) => !liveIds.has(id) && state !== 'stopped').map(([id]) => id)
@@ -86,7 +88,10 @@ async function restartLostSubscriptions(deps: Deps, signal?: AbortSignal): Promi
   )
 }
 
-/** Does the work for the ids, or for a random part of them when one run cannot take all: each has its turn, even if some always fail. */
+/**
+ * Does the work for the ids, or for a random part of them when one run cannot take all: each has its turn, even if some
+ * always fail.
+ */
 async function forEach(
   ids: readonly string[],
   { log }: Deps,

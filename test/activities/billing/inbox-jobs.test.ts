@@ -201,7 +201,7 @@ describe('backoff of wakes', () => {
       if (userId === unreachable) throw new Error('unavailable')
     }
     const subscriptions = { ...api.services.subscriptions, wake }
-    const wakesOf = (userId: string) => woken.filter((one) => one === userId).length
+    const wakesOf = (userId: string) => woken.filter((id) => id === userId).length
     await run('deliver_billing_events', { subscriptions })
     await run('deliver_billing_events', { subscriptions })
     expect([wakesOf(reachable), wakesOf(unreachable)]).toEqual([1, 2])

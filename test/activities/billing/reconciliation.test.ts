@@ -73,12 +73,12 @@ const readRows = async () => [
 test('the last listed customer of each subscription is recorded, except in a dry run', async () => {
   const userId = await newAccount(sql)
   const many = Array.from({ length: 1200 }, (_, index) => ({ ...listEntry(null), customerId: `cus_${index}` }))
-  const one = { ...listEntry(userId), customerId: 'cus_before' }
-  await storeSubscription(userId, one, { status: 'active' })
-  await run([one], { dryRun: true })
+  const entry = { ...listEntry(userId), customerId: 'cus_before' }
+  await storeSubscription(userId, entry, { status: 'active' })
+  await run([entry], { dryRun: true })
   expect(await findCustomerId(sql, 'stripe', userId)).toBeUndefined()
-  await run([...many, one, listEntry(null)])
-  await run([{ ...one, customerId: 'cus_now' }])
+  await run([...many, entry, listEntry(null)])
+  await run([{ ...entry, customerId: 'cus_now' }])
   expect(await findCustomerId(sql, 'stripe', userId)).toBe('cus_now')
   const [counted] = await sql`select count(*)::int as rows from billing_customers where customer_id like 'cus_%'`
   expect(counted).toEqual({ rows: many.length + 1 })
@@ -86,12 +86,12 @@ test('the last listed customer of each subscription is recorded, except in a dry
 
 test('a listed subscription without any webhook becomes an event of its account', async () => {
   const userId = await newAccount(sql)
-  const one = listEntry(userId.toUpperCase())
-  const result = await run([one])
+  const entry = listEntry(userId.toUpperCase())
+  const result = await run([entry])
   expect(result).toMatchObject({ listed: 1, corrected: 1, held: 0, unknown: [] })
   expect(result.differences).toEqual([
     {
-      subscriptionId: one.event.subscriptionId,
+      subscriptionId: entry.event.subscriptionId,
       kind: 'plan',
       userId,
       stored: 'none',
@@ -102,12 +102,12 @@ test('a listed subscription without any webhook becomes an event of its account'
   expect(await eventsOf(userId)).toEqual([
     {
       provider: 'stripe',
-      eventKey: one.event.key,
+      eventKey: entry.event.key,
       type: 'reconciliation',
       action: 'activate',
       userRef: userId,
-      subscriptionId: one.event.subscriptionId,
-      event: one.event,
+      subscriptionId: entry.event.subscriptionId,
+      event: entry.event,
       bytes: 0,
       status: 'pending',
       occurredAt: new Date(start),
@@ -127,9 +127,9 @@ test.each([
   ['ended', { action: 'downgrade', periodEnd: null }, { status: 'ended', periodEnd: start }],
 ] as const)('an equal subscription is not changed: %s', async (_what, fields, row) => {
   const userId = await newAccount(sql)
-  const one = listEntry(userId, fields)
-  await storeSubscription(userId, one, row)
-  expect(await run([one])).toMatchObject({ listed: 1, differences: [], corrected: 0 })
+  const entry = listEntry(userId, fields)
+  await storeSubscription(userId, entry, row)
+  expect(await run([entry])).toMatchObject({ listed: 1, differences: [], corrected: 0 })
   expect(await eventsOf(userId)).toEqual([])
 })
 
@@ -151,11 +151,11 @@ test.each([
   ['a lost end', { action: 'downgrade' }, { status: 'active', periodEnd: null }, 'active × 1'],
 ] as const)('a difference becomes an event: %s', async (_what, fields, row, stored) => {
   const userId = await newAccount(sql)
-  const one = listEntry(userId, fields)
-  await storeSubscription(userId, one, row)
-  const { differences, corrected } = await run([one])
+  const entry = listEntry(userId, fields)
+  await storeSubscription(userId, entry, row)
+  const { differences, corrected } = await run([entry])
   expect([differences.length, differences[0]?.stored, corrected]).toEqual([1, stored, 1])
-  expect(await eventsOf(userId)).toMatchObject([{ event: one.event, status: 'pending' }])
+  expect(await eventsOf(userId)).toMatchObject([{ event: entry.event, status: 'pending' }])
 })
 
 test('a second run changes nothing, before and after the workflow applies the events', async () => {
@@ -165,20 +165,20 @@ test('a second run changes nothing, before and after the workflow applies the ev
   const before = await readRows()
   expect(await run(list)).toMatchObject({ corrected: 0, differences: list.map(() => ({ outcome: 'repeated' })) })
   expect(await readRows()).toEqual(before)
-  for (const [index, one] of list.entries()) await storeSubscription(users[index] ?? '', one, { status: 'active' })
+  for (const [index, entry] of list.entries()) await storeSubscription(users[index] ?? '', entry, { status: 'active' })
   await sql`update billing_events set status = 'applied' where user_id = any(${users})`
   expect(await run(list)).toMatchObject({ corrected: 0, differences: [] })
 })
 
 test('an equal event is not recorded again until another event of the subscription arrives', async () => {
   const userId = await newAccount(sql)
-  const one = listEntry(userId)
+  const entry = listEntry(userId)
   const again = () => {
-    const { key: _, ...fields } = one.event
+    const { key: _, ...fields } = entry.event
     return createListedSubscription(userId, { ...fields, at: fields.at + 3_600_000 * (1 + Math.random()) })
   }
-  await storeSubscription(userId, one, { status: 'ended' })
-  await run([one])
+  await storeSubscription(userId, entry, { status: 'ended' })
+  await run([entry])
   expect((await run([again()])).differences).toMatchObject([{ outcome: 'repeated' }])
   expect(await eventsOf(userId)).toHaveLength(1)
   await sql`
@@ -190,35 +190,35 @@ test('an equal event is not recorded again until another event of the subscripti
 
 test('a difference that remains after the event is applied is logged and counted in each run', async () => {
   const userId = await newAccount(sql)
-  const one = listEntry(userId)
+  const entry = listEntry(userId)
   const registry = new Registry()
-  const provider = { name: 'stripe', list: async () => [one] } as unknown as BillingProvider
+  const provider = { name: 'stripe', list: async () => [entry] } as unknown as BillingProvider
   const [job] = billingReconciliationJobs({ sql, log, metrics: createWorkerMetrics(registry), provider })
   const counted = async (outcome: string) =>
     (await registry.getSingleMetric('svc_billing_reconciliation_differences_total')?.get())?.values.find(
       ({ labels }) => labels.outcome === outcome,
     )?.value
-  await storeSubscription(userId, one, { status: 'ended' })
+  await storeSubscription(userId, entry, { status: 'ended' })
   await job?.run()
   expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 0])
   await sql`update billing_events set status = 'applied' where user_id = ${userId}`
   await job?.run()
   expect([await counted('corrected'), await counted('unsettled')]).toEqual([1, 1])
   expect(await eventsOf(userId)).toHaveLength(1)
-  expect(logged.at(-1)).toContain(one.event.subscriptionId)
-  const result = await run([one])
+  expect(logged.at(-1)).toContain(entry.event.subscriptionId)
+  const result = await run([entry])
   expect(result).toMatchObject({ corrected: 0, unsettled: 1, differences: [{ outcome: 'unsettled' }] })
 })
 
 test('an event that is recorded already is not counted as a correction', async () => {
   const userId = await newAccount(sql)
-  const one = listEntry(userId)
-  await run([one])
+  const entry = listEntry(userId)
+  await run([entry])
   await sql`
     insert into billing_events (provider, event_key, type, action, user_ref, user_id, subscription_id, event, body, status)
     select provider, ${randomUUID()}, 'x', 'downgrade', user_ref, user_id, subscription_id,
       event || '{"key": "evt_1", "action": "downgrade"}', '', 'pending' from billing_events where user_id = ${userId}`
-  expect(await run([one])).toMatchObject({ corrected: 0, differences: [{ outcome: 'repeated' }] })
+  expect(await run([entry])).toMatchObject({ corrected: 0, differences: [{ outcome: 'repeated' }] })
 })
 
 test('a subscription listed with another account moves there, and the workflows of both accounts are woken', async () => {
@@ -292,9 +292,9 @@ test('a failing list changes nothing, and the job fails', async () => {
 test('the stored owner applies if the list names no account', async () => {
   const userId = await newAccount(sql)
   for (const userRef of [null, 'not an account of ours']) {
-    const one = listEntry(userRef)
-    await storeSubscription(userId, one, { status: 'past_due' })
-    expect((await run([one])).differences).toMatchObject([{ userId, outcome: 'corrected' }])
+    const entry = listEntry(userRef)
+    await storeSubscription(userId, entry, { status: 'past_due' })
+    expect((await run([entry])).differences).toMatchObject([{ userId, outcome: 'corrected' }])
   }
 })
 

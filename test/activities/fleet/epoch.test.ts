@@ -38,7 +38,7 @@ const outcomesOf = ({ stdout }: { readonly stdout: string }) =>
     JSON.parse(stdout) as {
       readonly regions: readonly { readonly differences: readonly { instance_id: string; outcome: string }[] }[]
     }
-  ).regions.flatMap(({ differences }) => differences.map((one) => [one.instance_id, one.outcome]))
+  ).regions.flatMap(({ differences }) => differences.map(({ instance_id, outcome }) => [instance_id, outcome]))
 
 const passMinute = () => service.api.sql`update instances set unowned_since = unowned_since - interval '1 minute'`
 

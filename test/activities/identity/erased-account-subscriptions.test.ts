@@ -1,4 +1,7 @@
-/** What is billed for an account after its erasure is cancelled at the provider: here Stripe, by webhooks and by its list. */
+/**
+ * What is billed for an account after its erasure is cancelled at the provider: here Stripe, by webhooks and by its
+ * list.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterEach, expect, test } from 'vitest'
 import { reconcile } from '../../../activities/billing/reconciliation.ts'

@@ -205,12 +205,12 @@ describe('the channels', () => {
     'get a mail of %s from an account that has chosen nothing, until it turns it off',
     async (kind) => {
       await saveEndpoint()
-      const one = { kind, timestamp: usage.timestamp, data: dataOf[kind] } as AccountNotification
-      await notify(sql, userId, one)
+      const notification = { kind, timestamp: usage.timestamp, data: dataOf[kind] } as AccountNotification
+      await notify(sql, userId, notification)
       expect(await listKinds()).toEqual([`${kind} by email`])
       await setNotification(sql, userId, { kind, channel: 'email' }, false)
       await enable('endpoint', [kind])
-      await notify(sql, userId, one)
+      await notify(sql, userId, notification)
       expect(await listKinds()).toEqual([`${kind} by email`, `${kind} by webhook`])
     },
   )

@@ -245,7 +245,7 @@ test('deleted rows are counted by table', async () => {
   const registry = new Registry()
   const [job] = retentionJobs({ ...retentionDeps(own), metrics: createWorkerMetrics(registry) })
   await job?.run()
-  const [metric] = (await registry.getMetricsAsJSON()).filter((one) => one.name === 'svc_retention_deleted_rows_total')
+  const [metric] = (await registry.getMetricsAsJSON()).filter(({ name }) => name === 'svc_retention_deleted_rows_total')
   const rows = Object.fromEntries(metric?.values.map(({ labels, value }) => [labels.table, value]) ?? [])
   expect(rows).toMatchObject({ auth_sessions: 2, instances: 1, mail_tokens: 1, billing_events: 1, relay_sessions: 0 })
 })
