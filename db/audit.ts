@@ -1,6 +1,7 @@
 /**
- * The audit trail: security-relevant actions on accounts, by users, operators and the system. Entries are only added, never
- * changed. Actions that unauthenticated callers can repeat without limit are counted instead (`db/identity/audit-attempts.ts`).
+ * The audit trail: security-relevant actions on accounts, by users, operators and the system. Entries are only added,
+ * never changed. Actions that unauthenticated callers can repeat without limit are counted instead
+ * (`db/identity/audit-attempts.ts`).
  */
 import { type ActivityGroup, actionFilterOf } from '../domain/identity/activity-groups.ts'
 import type { Client } from './clients.ts'

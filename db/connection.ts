@@ -1,6 +1,6 @@
 /**
- * The connection pool. SQL is written as tagged templates. The driver is patched (`patches/`, docs/decisions/0007): without the
- * patch a lost connection could end the process.
+ * The connection pool. SQL is written as tagged templates. The driver is patched (`patches/`, docs/decisions/0007):
+ * without the patch a lost connection could end the process.
  */
 import postgres from 'postgres'
 import { parseDatabaseUrl } from '../platform/config/database-url.ts'
@@ -23,13 +23,15 @@ export interface QueryLimits {
   readonly statementMillisMax: number
   readonly lockMillisMax: number
   /**
-   * Enforced by the server, which rolls back a transaction that waits this long for its client, and ends the connection. Otherwise
-   * the locks of a stopped process or a vanished host could last for hours. Zero for transactions that call other services.
+   * Enforced by the server, which rolls back a transaction that waits this long for its client, and ends the
+   * connection. Otherwise the locks of a stopped process or a vanished host could last for hours. Zero for transactions
+   * that call other services.
    */
   readonly idleTransactionMillisMax: number
   /**
-   * Enforced by the client, for a server that does not answer at all: the connection is destroyed and its queries fail as an
-   * outage, as do queries that wait for a connection while none receives data (docs/decisions/0020). Null for no limit.
+   * Enforced by the client, for a server that does not answer at all: the connection is destroyed and its queries fail
+   * as an outage, as do queries that wait for a connection while none receives data (docs/decisions/0020). Null for no
+   * limit.
    */
   readonly answerMillisMax: number | null
 }
@@ -50,8 +52,8 @@ export const commandLimits: QueryLimits = {
 }
 
 /**
- * Connects lazily, and again after a lost connection: a process survives restarts of its database. Throws for a URL that
- * `parseDatabaseUrl` refuses, or whose certificates cannot be read.
+ * Connects lazily, and again after a lost connection: a process survives restarts of its database. Throws for a URL
+ * that `parseDatabaseUrl` refuses, or whose certificates cannot be read.
  */
 export const connectPostgres = (url: string, connectionsMax: number, limits = commandLimits): Database => {
   const { target, problems } = parseDatabaseUrl(url)
@@ -68,8 +70,8 @@ export const connectPostgres = (url: string, connectionsMax: number, limits = co
     onnotice: () => {},
     // Columns are snake_case in SQL and camelCase in rows (docs/decisions/0023).
     transform: { column: { from: postgres.toCamel } },
-    // A pooler would refuse the settings at the start of a connection. One that shares its connections keeps them for transactions
-    // of other clients, so there they are set in each transaction (docs/decisions/0064).
+    // A pooler would refuse the settings at the start of a connection. One that shares its connections keeps them for
+    // transactions of other clients, so there they are set in each transaction (docs/decisions/0064).
     ...(target.isTransactionPooled
       ? { begin_query: settings.map((setting) => `set local ${setting}`).join('; ') }
       : { connect_query: settings.map((setting) => `set ${setting}`).join('; ') }),
@@ -90,9 +92,9 @@ const settingsOf = ({
 export const isTransactionPooled = (sql: Database): boolean => Boolean(sql.options.begin_query)
 
 /**
- * Listens on a connection of its own until the pool ends. The driver connects again after each lost connection and each failed
- * attempt, with the pool's backoff. Rejects if the first attempt fails; later attempts follow all the same. A pooler that shares
- * connections passes no NOTIFY on, so there this listens to nothing.
+ * Listens on a connection of its own until the pool ends. The driver connects again after each lost connection and each
+ * failed attempt, with the pool's backoff. Rejects if the first attempt fails; later attempts follow all the same. A
+ * pooler that shares connections passes no NOTIFY on, so there this listens to nothing.
  * @param onListening called whenever listening begins: what was notified before it may have been missed
  */
 export async function listen(
@@ -123,7 +125,8 @@ const outageCodes = new Set([
   'CONNECTION_CONNECT_TIMEOUT',
   // The server did not answer in time, or a query waited too long for its batch (platform/batch.ts).
   'QUERY_TIMEOUT',
-  // The schema changed, or a pooler forgot a prepared statement: the driver forgets its statements (docs/decisions/0007).
+  // The schema changed, or a pooler forgot a prepared statement: the driver forgets its statements
+  // (docs/decisions/0007).
   'STATEMENT_OUTDATED',
   '26000',
   // in_failed_sql_transaction: another statement of the transaction has failed.
@@ -151,7 +154,10 @@ const outageCodes = new Set([
   '08004',
 ])
 
-/** True when Postgres is unreachable, starting, stopping, out of connections or overloaded: the same request may succeed later. */
+/**
+ * True when Postgres is unreachable, starting, stopping, out of connections or overloaded: the same request may succeed
+ * later.
+ */
 export const isOutage = (error: unknown): boolean =>
   typeof error === 'object' &&
   error !== null &&
@@ -165,7 +171,10 @@ const lastingPoolerErrors =
 const isPoolerOutage = (error: { readonly code?: unknown; readonly message?: unknown }): boolean =>
   error.code === '08P01' && !lastingPoolerErrors.test(String(error.message))
 
-/** True when Postgres refused a statement before it executed it, since the schema changed. The pool prepares it again at its next use. */
+/**
+ * True when Postgres refused a statement before it executed it, since the schema changed. The pool prepares it again at
+ * its next use.
+ */
 export const isStatementOutdated = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && 'code' in error && error.code === 'STATEMENT_OUTDATED'
 

@@ -3,7 +3,10 @@ import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
 import { readDatabaseFiles } from '../platform/config/database-files.ts'
 import type { DatabaseTarget } from '../platform/config/database-url.ts'
 
-/** Every value is given, since the driver would read missing ones from the variables of libpq. Throws for a file that cannot be read. */
+/**
+ * Every value is given, since the driver would read missing ones from the variables of libpq. Throws for a file that
+ * cannot be read.
+ */
 export const driverTarget = (target: DatabaseTarget) => ({
   host: target.hosts.map(({ name }) => name),
   port: target.hosts.map(({ port }) => port),

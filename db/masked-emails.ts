@@ -1,4 +1,6 @@
-/** The masked address of the account that a row concerns, for operators. It is read by the statement that reads the row. */
+/**
+ * The masked address of the account that a row concerns, for operators. It is read by the statement that reads the row.
+ */
 import type { Fragment } from 'postgres'
 import { maskAccountEmail } from '../domain/identity/masked-email.ts'
 import type { Sql } from './connection.ts'

@@ -1,8 +1,8 @@
 /**
- * Migrations are SQL files, applied in the order of their numbers, each in its own transaction. An applied file never changes. The
- * first line of each says whether versions without it may run beside it: `-- compatible: REASON` or `-- incompatible: REASON`.
- * The first file is the baseline: it creates what the 40 migrations before it created. A database that has them gets it without
- * running it, and an older one is refused.
+ * Migrations are SQL files, applied in the order of their numbers, each in its own transaction. An applied file never
+ * changes. The first line of each says whether versions without it may run beside it: `-- compatible: REASON` or
+ * `-- incompatible: REASON`. The first file is the baseline: it creates what the 40 migrations before it created. A
+ * database that has them gets it without running it, and an older one is refused.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
@@ -43,7 +43,10 @@ function readCompatibility(text: string): boolean | undefined {
   return word === undefined ? undefined : word === 'compatible'
 }
 
-/** A migration that waits for a lock blocks everything that wants the table after it, such as all requests behind a backup. */
+/**
+ * A migration that waits for a lock blocks everything that wants the table after it, such as all requests behind a
+ * backup.
+ */
 const lockMillisMax = 2000
 const pauseMillis = (attempt: number): number => Math.min(500 * 2 ** attempt, 15_000)
 
@@ -55,10 +58,10 @@ interface MigrationReports {
 }
 
 /**
- * Applies the pending migrations and returns their names. Of several processes that call it at the same time, each migration is
- * applied by one. Throws when an applied file has changed, or when the database has a migration that this version lacks and that is
- * not marked as compatible. One that cannot lock its tables within two seconds, or ends in a deadlock, is tried again after a pause
- * that grows.
+ * Applies the pending migrations and returns their names. Of several processes that call it at the same time, each
+ * migration is applied by one. Throws when an applied file has changed, or when the database has a migration that this
+ * version lacks and that is not marked as compatible. One that cannot lock its tables within two seconds, or ends in a
+ * deadlock, is tried again after a pause that grows.
  */
 export async function migrate(sql: Database, reports: MigrationReports = {}): Promise<string[]> {
   const migrations = await readMigrations()
@@ -92,7 +95,10 @@ class MigrationError extends Error {
   }
 }
 
-/** In one transaction, since a pooler may give the next one another connection. @returns undefined when none is pending. */
+/**
+ * In one transaction, since a pooler may give the next one another connection.
+ * @returns undefined when none is pending.
+ */
 const applyNext = (
   sql: Database,
   migrations: readonly Migration[],
@@ -178,8 +184,8 @@ function compare(migrations: readonly Migration[], applied: readonly AppliedMigr
 }
 
 /**
- * Migrates as soon as the database is reachable. Uses a separate connection, since a migration may take longer than the limits
- * of the process's pool allow.
+ * Migrates as soon as the database is reachable. Uses a separate connection, since a migration may take longer than the
+ * limits of the process's pool allow.
  */
 export async function migrateWhenReachable(url: string, log: Logger): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {

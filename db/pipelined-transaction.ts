@@ -1,6 +1,6 @@
 /**
- * Transactions with fewer round trips than `sql.begin`: `begin` is sent together with the first statements, and `commit` together
- * with the last ones (docs/decisions/0052).
+ * Transactions with fewer round trips than `sql.begin`: `begin` is sent together with the first statements, and
+ * `commit` together with the last ones (docs/decisions/0052).
  */
 import type { Database, Sql } from './connection.ts'
 
@@ -14,16 +14,17 @@ type RowsOf<Statements extends readonly Statement[]> = {
 }
 
 /**
- * Sends statements and the commit in this order and returns the rows of each statement. Nothing is committed when one of them
- * fails. No statement may follow.
+ * Sends statements and the commit in this order and returns the rows of each statement. Nothing is committed when one
+ * of them fails. No statement may follow.
  */
 export type CommitWith = <Statements extends readonly Statement[]>(
   ...statements: Statements
 ) => Promise<RowsOf<Statements>>
 
 /**
- * Runs a transaction and rolls it back when `run` throws. It is committed at the end unless `run` has called `commitWith`. The first
- * statements of `run` are sent before it is known whether the transaction has begun, and so must do no harm outside of one.
+ * Runs a transaction and rolls it back when `run` throws. It is committed at the end unless `run` has called
+ * `commitWith`. The first statements of `run` are sent before it is known whether the transaction has begun, and so
+ * must do no harm outside of one.
  */
 export async function pipelinedTransaction<Result>(
   sql: Database,
@@ -49,7 +50,8 @@ export async function pipelinedTransaction<Result>(
     await commit()
     return result
   } catch (error) {
-    // Without a connection there is no transaction any more. The driver destroys a connection that is still inside of one.
+    // Without a connection there is no transaction any more. The driver destroys a connection that is still inside of
+    // one.
     await (committed ?? tx.unsafe('rollback', [], { last: true })).catch(() => {})
     throw error
   } finally {

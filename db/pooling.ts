@@ -1,4 +1,7 @@
-/** Finds out whether a pooler stands in front of Postgres, and when it gives a connection of the server to another client. */
+/**
+ * Finds out whether a pooler stands in front of Postgres, and when it gives a connection of the server to another
+ * client.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseDatabaseUrl } from '../platform/config/database-url.ts'
 import { connectPostgres, type Sql } from './connection.ts'
@@ -17,8 +20,8 @@ const attempts = 10
 const waitMillisMax = 1000
 
 /**
- * A pooler answers with a process id of its own at the start of a connection. If it shares connections, a second client gets the one
- * that the first client used last, unless a third client was faster.
+ * A pooler answers with a process id of its own at the start of a connection. If it shares connections, a second client
+ * gets the one that the first client used last, unless a third client was faster.
  */
 export async function findPooling(url: string): Promise<Pooling> {
   const sql = connectPostgres(url, 2)

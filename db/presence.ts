@@ -1,4 +1,6 @@
-/** When api and worker processes were available. Time without any of a role does not count against a relay's deadlines. */
+/**
+ * When api and worker processes were available. Time without any of a role does not count against a relay's deadlines.
+ */
 import { absenceSeconds, type Presence, type ProcessRole, type Reception } from '../domain/relay/health.ts'
 import type { Logger } from '../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../platform/periodic-task.ts'

@@ -64,8 +64,8 @@ export const addToWindow = (sql: Sql): Fragment => sql`
       greatest(1, ceil(${windowSeconds} - extract(epoch from now() - opened_at)))::int as reset_seconds`
 
 /**
- * The window after each charge, in the given order. The statement returns one total for each key, so each charge gets the total
- * without the charges after it. Undefined for a missing charge and for one without a total.
+ * The window after each charge, in the given order. The statement returns one total for each key, so each charge gets
+ * the total without the charges after it. Undefined for a missing charge and for one without a total.
  */
 export function windowsInOrder(
   charges: readonly (Charge | undefined)[],

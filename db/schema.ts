@@ -1,6 +1,6 @@
 /**
- * The database schema as text: the result of all migrations, read from Postgres's catalog, so that a change can be reviewed as a
- * diff. Databases are created by the migrations, not from this text.
+ * The database schema as text: the result of all migrations, read from Postgres's catalog, so that a change can be
+ * reviewed as a diff. Databases are created by the migrations, not from this text.
  */
 import type { Sql } from './connection.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Tokens that the API shows to their owner repeatedly, so a hash is not enough: stream tokens and the two tokens of a live relay
- * session. They are stored encrypted, each with a keyed hash for lookups and comparisons.
+ * Tokens that the API shows to their owner repeatedly, so a hash is not enough: stream tokens and the two tokens of a
+ * live relay session. They are stored encrypted, each with a keyed hash for lookups and comparisons.
  */
 import type { Sealing } from '../platform/sealing.ts'
 

@@ -24,7 +24,10 @@ interface SubscriptionFilter {
 /** More than an account has without the ended ones. */
 const listedMax = 100
 
-/** As last written by the account's workflow: ended subscriptions last, and otherwise the latest end of the period first. */
+/**
+ * As last written by the account's workflow: ended subscriptions last, and otherwise the latest end of the period
+ * first.
+ */
 export const listSubscriptions = async (
   sql: Sql,
   userId: string,

@@ -14,7 +14,7 @@ export async function recordCustomers(
   provider: string,
   customers: readonly SubscriptionCustomer[],
 ): Promise<void> {
-  const latest = [...new Map(customers.map((one) => [one.subscriptionId, one.customerId]))]
+  const latest = [...new Map(customers.map((customer) => [customer.subscriptionId, customer.customerId]))]
   for (let from = 0; from < latest.length; from += batchRows) {
     const batch = latest.slice(from, from + batchRows)
     await sql`
@@ -26,7 +26,10 @@ export async function recordCustomers(
   }
 }
 
-/** The provider's customer for the account's next purchase: that of the subscription with the latest end, preferably not ended. */
+/**
+ * The provider's customer for the account's next purchase: that of the subscription with the latest end, preferably not
+ * ended.
+ */
 export const findCustomerId = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
   first(
     await sql<{ customerId: string }[]>`
@@ -36,8 +39,8 @@ export const findCustomerId = async (sql: Sql, provider: string, userId: string)
   )?.customerId
 
 /**
- * The accounts of this customer or subscription at any provider, a few at most. Reads all customers, since only operators who search
- * ask for it.
+ * The accounts of this customer or subscription at any provider, a few at most. Reads all customers, since only
+ * operators who search ask for it.
  */
 export const findUserIdsByBillingId = async (sql: Sql, billingId: string): Promise<readonly string[]> => {
   const rows = await sql<{ userId: string }[]>`

@@ -91,8 +91,8 @@ interface Account extends AccountRow {
 }
 
 /**
- * The columns of {@link AccountRow} in `users`, without the id and the plan. A disabled account counts as disabled by an operator:
- * a start may have been admitted just before.
+ * The columns of {@link AccountRow} in `users`, without the id and the plan. A disabled account counts as disabled by
+ * an operator: a start may have been admitted just before.
  */
 export const accountColumns = (sql: Sql): Fragment => sql`
   plan_status, addons, period_start, period_end, payment_grace_ends_at, surplus_ends_at,
@@ -142,8 +142,8 @@ function decideEntitlement(account: Account, usage: Usage | undefined, timeBank:
 }
 
 /**
- * Provisioning, active, and grace for lost health. A session that was asked to stop makes room for another one. If it is asked to
- * run again, it counts at once, before its workflow takes it back to active.
+ * Provisioning, active, and grace for lost health. A session that was asked to stop makes room for another one. If it
+ * is asked to run again, it counts at once, before its workflow takes it back to active.
  */
 export const countsAgainstLimit = (sql: Sql) => sql`
   (s.state <> 'stopped' and s.command = 'run'

@@ -1,7 +1,7 @@
 /**
- * Subscriptions that their provider bills although their account was erased: bought at a payment page that was still open, or resumed
- * at the provider. They are queued when an event or the provider's list shows them, and a job cancels them. All times are those of
- * the database.
+ * Subscriptions that their provider bills although their account was erased: bought at a payment page that was still
+ * open, or resumed at the provider. They are queued when an event or the provider's list shows them, and a job cancels
+ * them. All times are those of the database.
  */
 import type { Fragment } from 'postgres'
 import type { BillingSource } from '../../domain/billing/event.ts'
@@ -12,8 +12,8 @@ import { accountIdIn } from './owners.ts'
 const backoff = { firstSeconds: 5, secondsMax: 3600 }
 
 /**
- * The erased account that any event of the subscription names; null if there is none, or if the subscription belongs to another
- * account by now.
+ * The erased account that any event of the subscription names; null if there is none, or if the subscription belongs to
+ * another account by now.
  */
 const erasedOwnerOf = (sql: Sql, provider: Fragment, subscriptionId: Fragment): Fragment => sql`(
   select x.user_id from billing_events o join erased_accounts x on x.user_id = ${accountIdIn(sql, sql`o.user_ref`)}
@@ -32,8 +32,8 @@ const onConflict = (sql: Sql): Fragment => sql`
     next_attempt_at = coalesce(erased_account_subscriptions.next_attempt_at, now())`
 
 /**
- * Ignores parked events of subscriptions that belonged to an erased account, and deletes their bodies. Those that state that the
- * subscription is billed queue its cancellation in the same statement. Returns the number of events.
+ * Ignores parked events of subscriptions that belonged to an erased account, and deletes their bodies. Those that state
+ * that the subscription is billed queue its cancellation in the same statement. Returns the number of events.
  */
 export const ignoreEventsOfErasedAccounts = async (sql: Sql): Promise<number> =>
   first(
@@ -78,7 +78,7 @@ export const queueListedOfErasedAccounts = async (
           (select x.user_id from erased_accounts x where x.user_id = l.user_id),
           ${erasedOwnerOf(sql, sql`${provider}`, sql`l.subscription_id`)}) as account_id
       from unnest(
-        ${listed.map((one) => one.subscriptionId)}::text[], ${listed.map((one) => one.userId)}::uuid[]) as l (subscription_id, user_id)),
+        ${listed.map(({ subscriptionId }) => subscriptionId)}::text[], ${listed.map(({ userId }) => userId)}::uuid[]) as l (subscription_id, user_id)),
     queued as (
       insert into erased_account_subscriptions (provider, subscription_id, account_id)
       select distinct on (subscription_id) ${provider}, subscription_id, account_id from listed

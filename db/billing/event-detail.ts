@@ -1,4 +1,6 @@
-/** One event of the billing inbox with all that operators see of it: everything but the bytes that the provider sent. */
+/**
+ * One event of the billing inbox with all that operators see of it: everything but the bytes that the provider sent.
+ */
 import type { BillingEvent } from '../../domain/billing/event.ts'
 import type { Sql } from '../connection.ts'
 import { type BillingEventRow, findEvent } from './events.ts'

@@ -1,6 +1,7 @@
 /**
- * The inbox of all billing events of providers and operators. An event is stored before its webhook is answered and kept permanently: the
- * subscription workflow derives the entitlement from the inbox alone. The statuses are described in `domain/billing/event.ts`.
+ * The inbox of all billing events of providers and operators. An event is stored before its webhook is answered and
+ * kept permanently: the subscription workflow derives the entitlement from the inbox alone. The statuses are described
+ * in `domain/billing/event.ts`.
  */
 import { randomUUID } from 'node:crypto'
 import type { Fragment } from 'postgres'
@@ -70,7 +71,10 @@ export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45
 export const isRecorded = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
   (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
 
-/** The subscription whose owner gets the event. Undefined for an operator's event, which goes to the account that it names. */
+/**
+ * The subscription whose owner gets the event. Undefined for an operator's event, which goes to the account that it
+ * names.
+ */
 export const subscriptionRefFrom = ({
   provider,
   event,
@@ -89,8 +93,8 @@ interface Grant {
 }
 
 /**
- * Stores an operator's grant or withdrawal, dated by the database's clock and later than all earlier ones of the account: the last
- * one applies. The caller has locked the account. Returns the event's id.
+ * Stores an operator's grant or withdrawal, dated by the database's clock and later than all earlier ones of the
+ * account: the last one applies. The caller has locked the account. Returns the event's id.
  */
 export async function recordGrant(tx: Sql, { userId, planTier, addons, until }: Grant): Promise<string> {
   const action = planTier === 'paid' ? 'grant' : 'withdraw'
@@ -250,8 +254,8 @@ interface InboxFigures {
 }
 
 /**
- * The number of events for each status that may need attention, each read from its own index. The age of pending events includes
- * the time since an inbox changed in other ways.
+ * The number of events for each status that may need attention, each read from its own index. The age of pending events
+ * includes the time since an inbox changed in other ways.
  */
 export const readInboxFigures = async (sql: Sql): Promise<InboxFigures[]> => {
   const selectFigures = (status: Fragment) => sql`

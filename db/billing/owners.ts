@@ -1,6 +1,7 @@
 /**
- * The owner of a provider's subscription: the account that its latest event names, by the provider's time and then by acceptance.
- * All events of a subscription are in the inbox of its owner and in no other, so that their order of arrival has no effect.
+ * The owner of a provider's subscription: the account that its latest event names, by the provider's time and then by
+ * acceptance. All events of a subscription are in the inbox of its owner and in no other, so that their order of
+ * arrival has no effect.
  */
 import type { Fragment } from 'postgres'
 import { first, type Sql } from '../connection.ts'
@@ -18,8 +19,8 @@ const isOfSubscription = (sql: Sql, { provider, subscriptionId }: SubscriptionRe
   sql`e.provider = ${provider} and e.subscription_id = ${subscriptionId}`
 
 /**
- * Serialises changes of the subscriptions' owners until the end of the transaction. Must precede any lock of an account, which
- * rules out deadlocks.
+ * Serialises changes of the subscriptions' owners until the end of the transaction. Must precede any lock of an
+ * account, which rules out deadlocks.
  */
 export async function lockSubscriptions(tx: Sql, subscriptions: readonly SubscriptionRef[]): Promise<void> {
   const names = subscriptions.map(({ provider, subscriptionId }) => `billing ${provider} ${subscriptionId}`).sort()
@@ -50,12 +51,12 @@ async function findConcernedAccounts(
   userRefs: readonly (string | null)[],
 ): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
-    select u.id from unnest(${userRefs.filter((one) => one !== null)}::text[]) as r (ref)
+    select u.id from unnest(${userRefs.filter((userRef) => userRef !== null)}::text[]) as r (ref)
       join users u on u.id = ${accountIdIn(sql, sql`r.ref`)}
     union
     select u.id
     from unnest(
-        ${subscriptions.map((one) => one.provider)}::text[], ${subscriptions.map((one) => one.subscriptionId)}::text[]
+        ${subscriptions.map(({ provider }) => provider)}::text[], ${subscriptions.map(({ subscriptionId }) => subscriptionId)}::text[]
       ) as s (provider, subscription_id)
       join billing_events e on e.provider = s.provider and e.subscription_id = s.subscription_id
       join users u on u.id in (e.user_id, ${accountIdIn(sql, sql`e.user_ref`)})`
@@ -70,8 +71,8 @@ export const findNamedAccount = async (sql: Sql, userRef: string | null): Promis
         ?.id ?? null)
 
 /**
- * Moves all events of the subscription to the inbox of its owner; without an owner they are parked. The caller has locked the
- * subscription. Returns the accounts whose inbox changed.
+ * Moves all events of the subscription to the inbox of its owner; without an owner they are parked. The caller has
+ * locked the subscription. Returns the accounts whose inbox changed.
  */
 export async function assignOwner(tx: Sql, subscription: SubscriptionRef): Promise<string[]> {
   const ownerId = await findOwner(tx, subscription)
@@ -94,7 +95,10 @@ export async function assignOwner(tx: Sql, subscription: SubscriptionRef): Promi
   return moved.length === 0 ? [] : [...previousIds, ownerId].filter((id) => id !== null)
 }
 
-/** Events that name the subscription's account precede those that name the account of an invoice; of these the latest applies. */
+/**
+ * Events that name the subscription's account precede those that name the account of an invoice; of these the latest
+ * applies.
+ */
 const findOwner = async (sql: Sql, subscription: SubscriptionRef): Promise<string | null> =>
   first(
     await sql<{ id: string }[]>`
@@ -112,8 +116,8 @@ async function assignUnresolved(tx: Sql, subscription: SubscriptionRef, ownerId:
 }
 
 /**
- * Records that events were removed from the accounts' inboxes or replaced in them: the jobs wake their workflows until these
- * have read the inboxes again. The caller has locked the accounts.
+ * Records that events were removed from the accounts' inboxes or replaced in them: the jobs wake their workflows until
+ * these have read the inboxes again. The caller has locked the accounts.
  */
 export async function markInboxChanged(tx: Sql, userIds: readonly string[]): Promise<void> {
   if (userIds.length === 0) return

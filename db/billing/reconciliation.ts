@@ -33,8 +33,8 @@ export const findSubscriptions = async (
     select coalesce(u.id, s.user_id, other.user_id) as user_id, s.user_id as owner_id, s.status, s.quantity, s.addons,
       s.period_end
     from unnest(
-        ${queries.map((one) => one.subscriptionId)}::text[], ${queries.map((one) => one.kind)}::text[],
-        ${queries.map((one) => one.userId)}::uuid[]
+        ${queries.map(({ subscriptionId }) => subscriptionId)}::text[], ${queries.map(({ kind }) => kind)}::text[],
+        ${queries.map(({ userId }) => userId)}::uuid[]
       ) with ordinality as l (subscription_id, kind, user_id, place)
       left join users u on u.id = l.user_id
       left join subscriptions s

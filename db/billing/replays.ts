@@ -67,8 +67,8 @@ export interface ReplacedEvent {
 }
 
 /**
- * Replaces the parsed content of an event. The same transaction records the accounts whose inbox changed, so that a job wakes
- * their workflows even if this process crashes.
+ * Replaces the parsed content of an event. The same transaction records the accounts whose inbox changed, so that a job
+ * wakes their workflows even if this process crashes.
  */
 export async function replaceEvent(
   tx: Sql,
@@ -85,15 +85,17 @@ export async function replaceEvent(
   const previous = provider === 'operator' || subscriptionId === null ? undefined : { provider, subscriptionId }
   const next = subscriptionRefFrom(event)
   const isSame = previous?.subscriptionId === next?.subscriptionId
-  const subscriptions = [next, isSame ? undefined : previous].filter((one): one is SubscriptionRef => one !== undefined)
+  const subscriptions = [next, isSame ? undefined : previous].filter(
+    (subscription): subscription is SubscriptionRef => subscription !== undefined,
+  )
   await lockSubscriptions(tx, subscriptions)
   await lockAccounts(tx, subscriptions, [event.userRef, before.userId], true)
   await updateContent(tx, id, event, next ? null : await findNamedAccount(tx, event.userRef))
   const changed: string[] = []
-  for (const one of subscriptions) changed.push(...(await assignOwner(tx, one)))
+  for (const subscription of subscriptions) changed.push(...(await assignOwner(tx, subscription)))
   const row = await findEvent(tx, id)
   if (!row) return undefined
-  const own = [before.userId, row.userId].filter((one) => one !== null)
+  const own = [before.userId, row.userId].filter((owner) => owner !== null)
   await markInboxChanged(tx, own)
   return { row, accounts: [...new Set([...own, ...changed])] }
 }

@@ -4,8 +4,8 @@ import type { Sql } from '../connection.ts'
 import { findStoredEvent, lockEvent, replaceEvent } from './replays.ts'
 
 /**
- * How long an unresolved payment holds back the end of its plan, counted from its acceptance. Attempts to resolve it take about
- * as long (providers/billing/resolution.ts).
+ * How long an unresolved payment holds back the end of its plan, counted from its acceptance. Attempts to resolve it
+ * take about as long (providers/billing/resolution.ts).
  */
 const holdSeconds = 3 * 86_400
 

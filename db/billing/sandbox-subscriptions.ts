@@ -8,23 +8,25 @@ const columns = (sql: Sql) => sql`
 
 /** Implements `SandboxStore` of `providers/billing/sandbox.ts`. */
 export const createSandboxStore = (sql: Sql) => ({
-  insert: async (one: SandboxSubscription): Promise<void> => {
+  insert: async (subscription: SandboxSubscription): Promise<void> => {
     await sql`
       insert into sandbox_subscriptions
         (id, user_id, kind, quantity, status, invoice_id, period_start, period_end, created_at, updated_at)
-      values (${one.id}, ${one.userId}, ${one.kind}, ${one.quantity}, ${one.status}, ${one.invoiceId},
-        ${one.periodStart}, ${one.periodEnd}, ${one.createdAt}, ${one.updatedAt})`
+      values (${subscription.id}, ${subscription.userId}, ${subscription.kind}, ${subscription.quantity},
+        ${subscription.status}, ${subscription.invoiceId}, ${subscription.periodStart}, ${subscription.periodEnd},
+        ${subscription.createdAt}, ${subscription.updatedAt})`
   },
 
   find: async (id: string): Promise<SandboxSubscription | undefined> =>
     first(await sql<SandboxSubscription[]>`select ${columns(sql)} from sandbox_subscriptions where id = ${id}`),
 
   /** Returns false if the row has another `updatedAt` than expected. */
-  save: async (one: SandboxSubscription, expectedUpdatedAt: Date): Promise<boolean> => {
+  save: async (subscription: SandboxSubscription, expectedUpdatedAt: Date): Promise<boolean> => {
     const { count } = await sql`
-      update sandbox_subscriptions set quantity = ${one.quantity}, status = ${one.status}, invoice_id = ${one.invoiceId},
-        period_start = ${one.periodStart}, period_end = ${one.periodEnd}, updated_at = ${one.updatedAt}
-      where id = ${one.id} and updated_at = ${expectedUpdatedAt}`
+      update sandbox_subscriptions set quantity = ${subscription.quantity}, status = ${subscription.status},
+        invoice_id = ${subscription.invoiceId}, period_start = ${subscription.periodStart},
+        period_end = ${subscription.periodEnd}, updated_at = ${subscription.updatedAt}
+      where id = ${subscription.id} and updated_at = ${expectedUpdatedAt}`
     return count === 1
   },
 

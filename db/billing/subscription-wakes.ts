@@ -1,6 +1,6 @@
 /**
- * Which subscription workflows the jobs wake. The backoff is stored with the account: a workflow that cannot act, as after a
- * faulty release, would otherwise fill its history with signals, and keep others waiting behind it.
+ * Which subscription workflows the jobs wake. The backoff is stored with the account: a workflow that cannot act, as
+ * after a faulty release, would otherwise fill its history with signals, and keep others waiting behind it.
  */
 import type { Fragment } from 'postgres'
 import { backoffSeconds } from '../backoff.ts'
@@ -9,8 +9,8 @@ import type { Sql } from '../connection.ts'
 const backoff = { firstSeconds: 4, secondsMax: 600 }
 
 /**
- * Claims a wake for accounts whose workflow has not applied an event, or a change of its inbox, for `afterSeconds`; those that
- * wait longest first. Returns their ids.
+ * Claims a wake for accounts whose workflow has not applied an event, or a change of its inbox, for `afterSeconds`;
+ * those that wait longest first. Returns their ids.
  */
 export const claimInboxWakes = (sql: Sql, afterSeconds: number, limit: number): Promise<string[]> =>
   claimWakes(
@@ -25,7 +25,10 @@ export const claimInboxWakes = (sql: Sql, afterSeconds: number, limit: number): 
     limit,
   )
 
-/** Claims a wake for accounts whose deadline passed more than `afterSeconds` ago, the most overdue first. Returns their ids. */
+/**
+ * Claims a wake for accounts whose deadline passed more than `afterSeconds` ago, the most overdue first. Returns their
+ * ids.
+ */
 export const claimDeadlineWakes = (sql: Sql, afterSeconds: number, limit: number): Promise<string[]> =>
   claimWakes(
     sql,
@@ -36,9 +39,10 @@ export const claimDeadlineWakes = (sql: Sql, afterSeconds: number, limit: number
   )
 
 /**
- * An account is due when its backoff is over or something new happened since its last wake, which starts the backoff again.
- * Accounts that another transaction has locked are left to the next run.
- * @param waiting rows of `user_id`, `since` and `latest`: when the account began to wait, and when the newest reason came.
+ * An account is due when its backoff is over or something new happened since its last wake, which starts the backoff
+ * again. Accounts that another transaction has locked are left to the next run.
+ * @param waiting rows of `user_id`, `since` and `latest`: when the account began to wait, and when the newest reason
+ * came.
  */
 const claimWakes = async (sql: Sql, waiting: Fragment, limit: number): Promise<string[]> =>
   (

@@ -46,7 +46,8 @@ export async function storeEntitlement(
   surplusEndsAt: Date | null,
 ): Promise<void> {
   const unused = findUnusedBilling(now.planTier, now.subscriptions)
-  const dueAt = [dateOf(now.changesAt), surplusEndsAt].filter((one) => one !== null).sort((a, b) => +a - +b)[0] ?? null
+  const dueAt =
+    [dateOf(now.changesAt), surplusEndsAt].filter((time) => time !== null).sort((a, b) => +a - +b)[0] ?? null
   await tx`
     update users set
       plan_tier = ${now.planTier}, plan_status = ${now.planStatus}, addons = ${now.addons}, plan_until = ${dateOf(now.endsAt)},
@@ -93,14 +94,14 @@ async function auditUnusedBilling(
 }
 
 /**
- * Replaces the account's subscriptions in one statement. A subscription of another account moves to this one; one that has moved
- * to another account is deleted here, unless the other account's workflow has written it already.
+ * Replaces the account's subscriptions in one statement. A subscription of another account moves to this one; one that
+ * has moved to another account is deleted here, unless the other account's workflow has written it already.
  */
 export async function storeSubscriptions(tx: Sql, { userId, entitlement }: NewEntitlement): Promise<void> {
-  const rows = entitlement.subscriptions.map((one) => ({
-    ...one,
-    periodStart: dateOf(one.periodStart)?.toISOString() ?? null,
-    periodEnd: dateOf(one.periodEnd)?.toISOString() ?? null,
+  const rows = entitlement.subscriptions.map((subscription) => ({
+    ...subscription,
+    periodStart: dateOf(subscription.periodStart)?.toISOString() ?? null,
+    periodEnd: dateOf(subscription.periodEnd)?.toISOString() ?? null,
   }))
   await tx`
     with written as materialized (
@@ -158,7 +159,9 @@ export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | unde
       from users where id = ${userId}`,
   )
 
-/** Whether the latest payment for a plan of the account failed, by the provider's times. An activation is a payment too. */
+/**
+ * Whether the latest payment for a plan of the account failed, by the provider's times. An activation is a payment too.
+ */
 export const isLastPaymentFailed = async (sql: Sql, userId: string): Promise<boolean> =>
   first(
     await sql<{ action: string }[]>`

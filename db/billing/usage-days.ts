@@ -26,8 +26,9 @@ export async function findUsageByDay(tx: Sql, userId: string, timeBank: TimeBank
 }
 
 /**
- * The parts of intervals within the cycle, split at midnight in UTC, in the order of days and names. Intervals of a day and a
- * connection are added up. Days are counted in `timestamp`, where each has 24 hours in any time zone of the connection.
+ * The parts of intervals within the cycle, split at midnight in UTC, in the order of days and names. Intervals of a day
+ * and a connection are added up. Days are counted in `timestamp`, where each has 24 hours in any time zone of the
+ * connection.
  */
 const listUsageParts = (
   sql: Sql,

@@ -9,8 +9,9 @@ export interface UsageNotice {
 }
 
 /**
- * Accounts whose usage may have grown in the last minutes: they have a running relay, or one whose usage interval ended in the
- * last 15 minutes. The interval of a relay that failed silently ends some minutes before the failure is detected.
+ * Accounts whose usage may have grown in the last minutes: they have a running relay, or one whose usage interval ended
+ * in the last 15 minutes. The interval of a relay that failed silently ends some minutes before the failure is
+ * detected.
  */
 export const listAccountsInUse = async (sql: Sql): Promise<string[]> =>
   (
@@ -24,7 +25,7 @@ export const listAccountsInUse = async (sql: Sql): Promise<string[]> =>
 export const recordUsageNotices = async (sql: Sql, notices: readonly UsageNotice[]): Promise<UsageNotice[]> =>
   sql<UsageNotice[]>`
     insert into usage_notices (user_id, cycle_start, percent)
-    select * from unnest(${notices.map((one) => one.userId)}::uuid[],
-      ${notices.map((one) => one.cycleStart.toISOString())}::timestamptz[], ${notices.map((one) => one.percent)}::int[])
+    select * from unnest(${notices.map(({ userId }) => userId)}::uuid[],
+      ${notices.map(({ cycleStart }) => cycleStart.toISOString())}::timestamptz[], ${notices.map(({ percent }) => percent)}::int[])
     on conflict do nothing
     returning user_id, cycle_start, percent`

@@ -20,16 +20,16 @@ export interface Usage {
 }
 
 /**
- * The usage of each account by its id. A relay that ran beyond the end of a cycle counts in each cycle with its part. The parts
- * are added up exactly and only the sum is rounded down.
+ * The usage of each account by its id. A relay that ran beyond the end of a cycle counts in each cycle with its part.
+ * The parts are added up exactly and only the sum is rounded down.
  */
 export async function findUsages(sql: Sql, requests: readonly UsageRequest[]): Promise<Map<string, Usage>> {
   if (requests.length === 0) return new Map()
   const rows = await sql<{ userId: string; consumedSeconds: number; activeSessions: number }[]>`
     select cycle.user_id, used.*
     -- The parameters are wrapped in a select, so that Postgres plans once instead of for each number of accounts.
-    from unnest((select ${requests.map((one) => one.userId)}::uuid[]), (select ${dates(requests, 'start')}::timestamptz[]),
-        (select ${dates(requests, 'end')}::timestamptz[]), (select ${requests.map((one) => one.asOf.toISOString())}::timestamptz[]))
+    from unnest((select ${requests.map(({ userId }) => userId)}::uuid[]), (select ${dates(requests, 'start')}::timestamptz[]),
+        (select ${dates(requests, 'end')}::timestamptz[]), (select ${requests.map(({ asOf }) => asOf.toISOString())}::timestamptz[]))
         as cycle (user_id, starts, ends, as_of)
       cross join lateral (
         -- An interval that started after "as_of" has a negative length, which must not be subtracted from the others.

@@ -4,9 +4,9 @@ import { keptUntil } from './kept-instances.ts'
 import { type CompleteList, checkedInstances, isGoneUnlisted } from './orphans.ts'
 
 /**
- * `orphan`: no session uses it. `foreign`: the same, and this service did not create it, as far as the rows say. `retired`: it is
- * to be destroyed. `unbound`: a warm instance without a session, which is as it should be. `missing`: it has a row, and the
- * provider does not list it.
+ * `orphan`: no session uses it. `foreign`: the same, and this service did not create it, as far as the rows say.
+ * `retired`: it is to be destroyed. `unbound`: a warm instance without a session, which is as it should be. `missing`:
+ * it has a row, and the provider does not list it.
  */
 type DifferenceKind = 'orphan' | 'foreign' | 'retired' | 'unbound' | 'missing'
 
@@ -14,7 +14,9 @@ export interface InstanceDifference {
   kind: DifferenceKind
   instanceId: string
   sessionId: string | null
-  /** Since the first observation without an owner, the retirement or the creation; null before the first observation. */
+  /**
+   * Since the first observation without an owner, the retirement or the creation; null before the first observation.
+   */
   since: Date | null
   /** Since the first observation without an owner; 0 before it. */
   unownedSeconds: number

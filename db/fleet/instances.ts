@@ -1,6 +1,6 @@
 /**
- * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a repeated call
- * creates the same instance, and none is unknown when a reply gets lost.
+ * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a
+ * repeated call creates the same instance, and none is unknown when a reply gets lost.
  */
 import { first, type Sql } from '../connection.ts'
 
@@ -32,9 +32,9 @@ export const findReservation = async (tx: Sql, sessionId: string): Promise<Reser
   )
 
 /**
- * Gives a session a warm instance that reported lately, and binds it. One that runs an old image serves while none runs the region's
- * image. Waits for one whose row is locked, by its report for example, since that takes milliseconds and a new instance far longer.
- * The lock is the last of its transaction.
+ * Gives a session a warm instance that reported lately, and binds it. One that runs an old image serves while none runs
+ * the region's image. Waits for one whose row is locked, by its report for example, since that takes milliseconds and a
+ * new instance far longer. The lock is the last of its transaction.
  * @returns the statement, whose row is the instance. It has none when there is no such instance.
  */
 export const claimWarmInstance = (
@@ -133,7 +133,10 @@ export async function bindInstance(sql: Sql, sessionId: string, instanceId: stri
   return row?.hasReported ?? false
 }
 
-/** Instances that are to be destroyed and get no session any more. Those that got one meanwhile are left out by their callers. */
+/**
+ * Instances that are to be destroyed and get no session any more. Those that got one meanwhile are left out by their
+ * callers.
+ */
 export const retireInstances = async (sql: Sql, instanceIds: readonly string[]): Promise<void> => {
   await sql`
     update instances set retired_at = coalesce(retired_at, now()), unowned_since = coalesce(unowned_since, now())
@@ -159,7 +162,9 @@ const storedColumns = (sql: Sql) => sql`
   launched_at is not null as is_launched,
   extract(epoch from now() - coalesce(create_attempted_at, created_at))::float8 as attempted_seconds`
 
-/** Records an attempt to create an instance. For some time after it, its provider's list does not prove that it failed. */
+/**
+ * Records an attempt to create an instance. For some time after it, its provider's list does not prove that it failed.
+ */
 export const recordAttempt = async (sql: Sql, instanceId: string): Promise<void> => {
   await sql`update instances set create_attempted_at = now() where instance_id = ${instanceId}`
 }

@@ -1,13 +1,14 @@
 /**
- * After a restore the database does not know which instances were created since its backup, and which warm ones got a session.
- * For a day of the new epoch these are kept, since they may carry streams.
+ * After a restore the database does not know which instances were created since its backup, and which warm ones got a
+ * session. For a day of the new epoch these are kept, since they may carry streams.
  */
 import { keptSecondsMax } from '../../domain/fleet/orphan-sweep.ts'
 import type { Fragment, Sql } from '../connection.ts'
 
 /**
- * Until when an instance is kept; null for one that cannot have got its session before the present epoch. It can when the database
- * lacks its creation, or has it as a warm one. A report without a session proves that it carries no stream.
+ * Until when an instance is kept; null for one that cannot have got its session before the present epoch. It can when
+ * the database lacks its creation, or has it as a warm one. A report without a session proves that it carries no
+ * stream.
  * @param row the alias of its row, whose columns may all be null.
  */
 export const keptUntil = (sql: Sql, row: Fragment) => sql`(

@@ -3,8 +3,8 @@ import type { Sql } from '../connection.ts'
 import { type ListedInstance, sessionIdOfTag } from './orphans.ts'
 
 /**
- * The ids of those whose creation or whose session is stored. A row that a sweep has added for an instance that it found proves
- * nothing.
+ * The ids of those whose creation or whose session is stored. A row that a sweep has added for an instance that it
+ * found proves nothing.
  */
 export async function findKnownInstances(sql: Sql, seen: readonly ListedInstance[]): Promise<ReadonlySet<string>> {
   const sessionIds = seen.map(({ sessionId }) => sessionIdOfTag(sessionId))

@@ -37,7 +37,7 @@ export const checkedInstances = (sql: Sql, listed: readonly ListedInstance[]) =>
   const sessionIds = listed.map(({ sessionId }) => sessionIdOfTag(sessionId))
   return sql`
     listed as (
-      select * from unnest(${listed.map((one) => one.instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)
+      select * from unnest(${listed.map(({ instanceId }) => instanceId)}::text[], ${sessionIds}::uuid[]) as l (instance_id, tagged_session_id)
     ), checked as (
       select l.*, case when i.instance_id is null then exists (
           select from relay_sessions s where s.id = l.tagged_session_id and s.state <> 'stopped'
@@ -53,7 +53,10 @@ const listAgeSecondsMax = 60
 /** A list may have been read before an instance was launched, so its absence counts only after this time. */
 const unlistedSecondsMin = 60
 
-/** An instance whose creation is attempted is not listed yet. Its attempts follow each other faster than this, in seconds. */
+/**
+ * An instance whose creation is attempted is not listed yet. Its attempts follow each other faster than this, in
+ * seconds.
+ */
 const attemptSecondsMax = 900
 
 /**
@@ -67,10 +70,10 @@ export const isGoneUnlisted = (sql: Sql, listLagSeconds: number) => sql`(
     or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax})))`
 
 /**
- * Compares a complete list of a region's instances with the rows, and stores the observations: since when an instance has no
- * owner, and which are gone.
- * @returns the listed instances that have no owner. One observation is not enough to destroy them, because a session may be about
- * to bind its instance.
+ * Compares a complete list of a region's instances with the rows, and stores the observations: since when an instance
+ * has no owner, and which are gone.
+ * @returns the listed instances that have no owner. One observation is not enough to destroy them, because a session
+ * may be about to bind its instance.
  */
 export const recordObservations = async (
   sql: Sql,
@@ -95,8 +98,8 @@ export const recordObservations = async (
     from stored where retired_at is not null or unowned_since is not null order by instance_id`
 
 /**
- * Marks the instance of a stopped session as an orphan. Its report counts as the first observation of a minute ago, so the next
- * sweep destroys it if its provider lists it.
+ * Marks the instance of a stopped session as an orphan. Its report counts as the first observation of a minute ago, so
+ * the next sweep destroys it if its provider lists it.
  */
 export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string): Promise<void> => {
   await sql`

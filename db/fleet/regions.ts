@@ -18,8 +18,8 @@ export interface RegionRow {
   /** Live sessions and leftover instances. Unbound warm instances are room for sessions. */
   placesTaken: number
   /**
-   * Live sessions, and leftover instances that have been observed for a minute. Others are being destroyed, and a session waits
-   * for their room.
+   * Live sessions, and leftover instances that have been observed for a minute. Others are being destroyed, and a
+   * session waits for their room.
    */
   placesBlocked: number
   isDrained: boolean
@@ -57,16 +57,16 @@ export const listRegionRows = async (sql: Sql, regions: readonly string[]): Prom
     order by position`
 
 /**
- * Lets one start at a time reserve a place of the region, until its transaction ends or returns to a savepoint before this. It is
- * a statement of its own, since the next one sees the sessions that were committed while this one waited.
+ * Lets one start at a time reserve a place of the region, until its transaction ends or returns to a savepoint before
+ * this. It is a statement of its own, since the next one sees the sessions that were committed while this one waited.
  */
 export const lockRegion = async (tx: Sql, region: string): Promise<void> => {
   await tx`select pg_advisory_xact_lock(hashtextextended('region:' || ${region}, 0))`
 }
 
 /**
- * What a start finds in a region, without what only operators see of it. The places are {@link RegionRow.placesBlocked}. The
- * statement has no list of regions, since Postgres makes a plan for each list.
+ * What a start finds in a region, without what only operators see of it. The places are
+ * {@link RegionRow.placesBlocked}. The statement has no list of regions, since Postgres makes a plan for each list.
  */
 export async function findRegionUse(sql: Sql, region: string): Promise<RegionUse> {
   const [use] = await sql<RegionUse[]>`

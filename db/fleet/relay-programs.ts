@@ -9,7 +9,10 @@ export interface RelayProgram {
 
 const programsMax = 5
 
-/** Stores a program that a worker which starts will name to its instances, and deletes those that have not been used for longest. */
+/**
+ * Stores a program that a worker which starts will name to its instances, and deletes those that have not been used for
+ * longest.
+ */
 export const storeRelayProgram = async (sql: Sql, { fileName, code }: RelayProgram): Promise<void> => {
   await sql`
     with stored as (

@@ -1,4 +1,7 @@
-/** The worker's probe of the API through the address that relays report to, and the paths of their reports that it shows open. */
+/**
+ * The worker's probe of the API through the address that relays report to, and the paths of their reports that it shows
+ * open.
+ */
 import { absenceSeconds, probeTrustedHours } from '../../domain/relay/health.ts'
 import { first, type Sql } from '../connection.ts'
 
@@ -17,8 +20,9 @@ interface ProbeRecord {
 }
 
 /**
- * Stores a probe, and confirms the paths that are open: those of all regions when it reached the API, or when none has for a
- * day. A region whose relays report since the probes fail has an open path as well: then only the worker cannot reach it.
+ * Stores a probe, and confirms the paths that are open: those of all regions when it reached the API, or when none has
+ * for a day. A region whose relays report since the probes fail has an open path as well: then only the worker cannot
+ * reach it.
  */
 export async function recordProbe(sql: Sql, { isReached, regions, healthTimeoutSeconds }: Probe): Promise<ProbeRecord> {
   const absence = sql`make_interval(secs => ${absenceSeconds('api', healthTimeoutSeconds)})`

@@ -1,4 +1,6 @@
-/** Instances that report without a session: what is stored of their reports, and the sessions that they are assigned to. */
+/**
+ * Instances that report without a session: what is stored of their reports, and the sessions that they are assigned to.
+ */
 import type { RelayCommand, RelayState } from '../../domain/relay/session.ts'
 import { type Database, listen, type Sql } from '../connection.ts'
 import type { StoredStreamToken } from '../sealed-tokens.ts'
@@ -33,8 +35,8 @@ export const readUnboundInstances = async (
   inOrderOf(instanceIds, await sql<UnboundInstance[]>`${selectUnbound(sql, instanceIds)}`)
 
 /**
- * Stores that these instances have reported, and reads them. A row that another transaction has locked is only read, since
- * reports of other instances must not wait for an assignment; the next report stores its time.
+ * Stores that these instances have reported, and reads them. A row that another transaction has locked is only read,
+ * since reports of other instances must not wait for an assignment; the next report stores its time.
  */
 export const recordUnboundReports = async (
   sql: Sql,

@@ -29,7 +29,10 @@ export interface WarmWork {
   readonly unbound: number
 }
 
-/** Whether `planWarm` (db/transactions/plan-warm-instances.ts) would change anything or return provider calls. Locks nothing. */
+/**
+ * Whether `planWarm` (db/transactions/plan-warm-instances.ts) would change anything or return provider calls. Locks
+ * nothing.
+ */
 export async function isWarmWorkDue(sql: Sql, region: WarmRegion): Promise<boolean> {
   const { retire, create } = await readWarmPlan(sql, region, true)
   const work = await readWork(sql, region.placement.region)
@@ -46,8 +49,8 @@ export async function readWarmPlan(sql: Sql, region: WarmRegion, mayCreate: bool
 }
 
 /**
- * Locks those of the instances that have no session. One that a session claims, or that reports, at this moment is left out.
- * The instances that are kept are not locked, since a start would find none that is free.
+ * Locks those of the instances that have no session. One that a session claims, or that reports, at this moment is left
+ * out. The instances that are kept are not locked, since a start would find none that is free.
  */
 export const lockUnbound = async (tx: Sql, instanceIds: readonly string[]): Promise<string[]> =>
   instanceIds.length === 0

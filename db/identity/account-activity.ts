@@ -39,7 +39,9 @@ interface ActivityFilter {
   readonly before: Position | undefined
 }
 
-/** One page, newest first. Each part reads at most a page by its index, and only the newest of all parts are returned. */
+/**
+ * One page, newest first. Each part reads at most a page by its index, and only the newest of all parts are returned.
+ */
 export async function listActivity(sql: Sql, filter: ActivityFilter, limit: number): Promise<ActivityRow[]> {
   const [entries, starts, ends] = await Promise.all([
     listEntries(sql, filter, limit),
@@ -49,9 +51,9 @@ export async function listActivity(sql: Sql, filter: ActivityFilter, limit: numb
   return [...entries, ...starts, ...ends].sort(newestFirst).slice(0, limit)
 }
 
-function newestFirst(one: Position, other: Position): number {
-  const byTime = Number(BigInt(other.micros) - BigInt(one.micros))
-  return byTime === 0 ? (one.key < other.key ? 1 : -1) : byTime
+function newestFirst(a: Position, b: Position): number {
+  const byTime = Number(BigInt(b.micros) - BigInt(a.micros))
+  return byTime === 0 ? (a.key < b.key ? 1 : -1) : byTime
 }
 
 const microsOf = (sql: Sql, at: Fragment) => sql`(extract(epoch from ${at}) * 1000000)::bigint::text`

@@ -1,6 +1,6 @@
 /**
- * Deletion of accounts: scheduled by the owner, possible to take back during a grace period, then carried out by a job. All times
- * are those of the database.
+ * Deletion of accounts: scheduled by the owner, possible to take back during a grace period, then carried out by a job.
+ * All times are those of the database.
  */
 import type { BillingSource } from '../../domain/billing/event.ts'
 import { backoffSeconds } from '../backoff.ts'

@@ -1,7 +1,7 @@
 /**
- * Everything that is stored about a person, by table, for the person's own copy of the data. Secrets and their hashes are left out,
- * and so is what operators note for each other. A test compares this page with the schema: each column of a table with rows of an
- * account is exported or left out for a reason.
+ * Everything that is stored about a person, by table, for the person's own copy of the data. Secrets and their hashes
+ * are left out, and so is what operators note for each other. A test compares this page with the schema: each column of
+ * a table with rows of an account is exported or left out for a reason.
  */
 import type { Fragment, Sql } from '../connection.ts'
 

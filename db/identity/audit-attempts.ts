@@ -1,11 +1,12 @@
 /**
- * Audit entries for actions that unauthenticated callers can repeat without limit: failed sign-ins, requests for links, sign-ups
- * with a taken address.
+ * Audit entries for actions that unauthenticated callers can repeat without limit: failed sign-ins, requests for links,
+ * sign-ups with a taken address.
  *
- * The attempts of one action on one account and one day (UTC) share at most {@link accountEntriesMax} entries; attempts that
- * concern no account share {@link anonymousEntriesMax}. Each network has an entry with a count of its own until the entries
- * are used up; the last entry counts all other networks. So the number of rows per day depends only on the number of accounts,
- * not on the number of attempts or addresses, and attempts do not push other entries off the first page of an account's list.
+ * The attempts of one action on one account and one day (UTC) share at most {@link accountEntriesMax} entries; attempts
+ * that concern no account share {@link anonymousEntriesMax}. Each network has an entry with a count of its own until
+ * the entries are used up; the last entry counts all other networks. So the number of rows per day depends only on the
+ * number of accounts, not on the number of attempts or addresses, and attempts do not push other entries off the first
+ * page of an account's list.
  */
 import type { AuditEntry } from '../audit.ts'
 import type { Sql } from '../connection.ts'
@@ -18,7 +19,9 @@ const attemptsMax = 1_000_000_000
 
 export interface AuditAttempt extends AuditEntry {
   readonly ip: string
-  /** Attempts with the same source share an entry: the network, and the details that distinguish attempts of one action. */
+  /**
+   * Attempts with the same source share an entry: the network, and the details that distinguish attempts of one action.
+   */
   readonly source: string
 }
 

@@ -2,7 +2,10 @@
 import type { Client } from '../clients.ts'
 import { first, type Sql } from '../connection.ts'
 
-/** For each pair, in the given order: true if the auth session belongs to the user, is not revoked, and the account is not disabled. */
+/**
+ * For each pair, in the given order: true if the auth session belongs to the user, is not revoked, and the account is
+ * not disabled.
+ */
 export async function areAuthSessionsAlive(
   sql: Sql,
   pairs: readonly { userId: string; authSessionId: string }[],
@@ -99,8 +102,8 @@ export async function revokeAuthSession(
 }
 
 /**
- * Revokes all auth sessions of the user but one, and denies approved plugin logins whose tokens were not collected. Waits for
- * concurrent refreshes. The caller has locked the account's row.
+ * Revokes all auth sessions of the user but one, and denies approved plugin logins whose tokens were not collected.
+ * Waits for concurrent refreshes. The caller has locked the account's row.
  * @returns the number of revoked auth sessions.
  */
 export async function revokeOtherAuthSessions(

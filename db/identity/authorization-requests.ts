@@ -1,6 +1,6 @@
 /**
- * OAuth authorization requests: stored when the browser is sent to the provider, consumed once by its callback. All times are
- * those of the database.
+ * OAuth authorization requests: stored when the browser is sent to the provider, consumed once by its callback. All
+ * times are those of the database.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
@@ -44,8 +44,8 @@ export const insertAuthorizationRequest = async (
 }
 
 /**
- * Consumes the authorization request. A single statement, so that only one of several concurrent callers gets it, and a caller
- * without all of the secrets changes nothing.
+ * Consumes the authorization request. A single statement, so that only one of several concurrent callers gets it, and a
+ * caller without all of the secrets changes nothing.
  * @returns undefined if no request matches, or it was consumed or has expired.
  */
 export const consumeAuthorizationRequest = async (

@@ -1,6 +1,6 @@
 /**
- * Plugin logins: started by a plugin, approved or denied in the browser, and exchanged for tokens once by the plugin. All times
- * are those of the database.
+ * Plugin logins: started by a plugin, approved or denied in the browser, and exchanged for tokens once by the plugin.
+ * All times are those of the database.
  */
 import { first, type Sql } from '../connection.ts'
 
@@ -60,7 +60,10 @@ export const findLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttem
 export const lockLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttempt | undefined> =>
   first(await sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id} for update`)
 
-/** Locks the attempt for a poll. One query for both checks, so that a wrong token and an unknown id are indistinguishable. */
+/**
+ * Locks the attempt for a poll. One query for both checks, so that a wrong token and an unknown id are
+ * indistinguishable.
+ */
 export const lockLoginAttemptByPollToken = async (
   sql: Sql,
   id: string,
@@ -72,8 +75,8 @@ export const lockLoginAttemptByPollToken = async (
   )
 
 /**
- * Locks the account that approved the attempt: until the transaction ends, the account is not disabled and its access is not
- * revoked. Every transaction that locks both locks the account before the attempt.
+ * Locks the account that approved the attempt: until the transaction ends, the account is not disabled and its access
+ * is not revoked. Every transaction that locks both locks the account before the attempt.
  * @returns the user's id, or undefined unless the attempt is approved.
  */
 export const lockApprover = async (sql: Sql, id: string, pollTokenHash: Buffer): Promise<string | undefined> =>

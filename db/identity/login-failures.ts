@@ -5,7 +5,9 @@ import { first, type Sql } from '../connection.ts'
 const familiarDays = 30
 
 interface AttemptTarget {
-  /** SHA-256 of the email address in lower case, so that the counters contain no addresses of people without an account. */
+  /**
+   * SHA-256 of the email address in lower case, so that the counters contain no addresses of people without an account.
+   */
   readonly emailHash: string
   /** The account was signed in to from this network (IPv4 address, IPv6 /64) in the last {@link familiarDays} days. */
   readonly isFamiliarNetwork: boolean

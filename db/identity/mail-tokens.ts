@@ -25,9 +25,9 @@ interface NewMailToken {
 }
 
 /**
- * Adds a token and returns the address to mail it to. Returns undefined if there is nothing to mail: no account, no address,
- * a disabled account, an address that is verified already, or {@link validLinksMax} links. The caller has locked the account's
- * row: two concurrent requests would not count each other's link.
+ * Adds a token and returns the address to mail it to. Returns undefined if there is nothing to mail: no account, no
+ * address, a disabled account, an address that is verified already, or {@link validLinksMax} links. The caller has
+ * locked the account's row: two concurrent requests would not count each other's link.
  */
 export const insertMailToken = async (
   sql: Sql,
@@ -44,7 +44,8 @@ export const insertMailToken = async (
   )?.email
 
 /**
- * Adds a token for a change of the account's address, to be mailed to the new one. The caller has locked the account's row.
+ * Adds a token for a change of the account's address, to be mailed to the new one. The caller has locked the account's
+ * row.
  * @returns false if there are {@link validLinksMax} links, so that there is nothing to mail.
  */
 export const insertEmailChangeToken = async (
@@ -65,8 +66,8 @@ interface PresentedMailToken {
 }
 
 /**
- * Not expired, not used, for an account that is not disabled and whose address is still the one that the link was mailed to; for
- * a change of the address, the one that it replaces.
+ * Not expired, not used, for an account that is not disabled and whose address is still the one that the link was
+ * mailed to; for a change of the address, the one that it replaces.
  */
 const isValid = (sql: Sql, { tokenHash, purpose }: PresentedMailToken) => sql`
   t.token_hash = ${tokenHash} and t.purpose = ${purpose} and t.expires_at > now() and t.used_at is null
@@ -81,8 +82,8 @@ export const findMailTokenOwner = async (sql: Sql, token: PresentedMailToken): P
   )?.userId
 
 /**
- * Marks the token as used. The caller has locked the account's row: every transaction that changes several rows of an account
- * locks that row first.
+ * Marks the token as used. The caller has locked the account's row: every transaction that changes several rows of an
+ * account locks that row first.
  * @returns the address that the link was mailed to, or undefined if the token is not valid.
  */
 export const consumeMailToken = async (sql: Sql, token: PresentedMailToken): Promise<string | undefined> =>
@@ -99,8 +100,8 @@ export const deleteMailTokens = async (sql: Sql, userId: string, purposes?: read
 }
 
 /**
- * Whether a verification link, used or not, belongs to an account that has verified the address that the link was mailed to.
- * Expired links are known until they are deleted.
+ * Whether a verification link, used or not, belongs to an account that has verified the address that the link was
+ * mailed to. Expired links are known until they are deleted.
  */
 export const isOfVerifiedEmail = async (sql: Sql, tokenHash: Buffer): Promise<boolean> =>
   first(

@@ -1,6 +1,6 @@
 /**
- * Merge requests: a provider has verified an address that an existing account has. The identity is linked once the owner of
- * the account has proved to be the same person. All times are those of the database.
+ * Merge requests: a provider has verified an address that an existing account has. The identity is linked once the
+ * owner of the account has proved to be the same person. All times are those of the database.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'

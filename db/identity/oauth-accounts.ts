@@ -1,4 +1,7 @@
-/** Identities at OAuth providers and the accounts that they are linked to. An identity is keyed by the provider's own user id, never by an address. */
+/**
+ * Identities at OAuth providers and the accounts that they are linked to. An identity is keyed by the provider's own
+ * user id, never by an address.
+ */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { first, type Sql } from '../connection.ts'
 
@@ -16,8 +19,8 @@ export interface SealedTokens {
 }
 
 /**
- * Serialises transactions that link or sign in with an identity, including one that has no row yet. Every transaction that also
- * locks an account's row takes this lock first.
+ * Serialises transactions that link or sign in with an identity, including one that has no row yet. Every transaction
+ * that also locks an account's row takes this lock first.
  */
 export const lockIdentity = async (sql: Sql, { provider, providerUserId }: Identity): Promise<void> => {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`${provider}:${providerUserId}`}, 0))`
@@ -47,8 +50,8 @@ export async function insertOAuthAccount(
 }
 
 /**
- * Records that the provider has verified this address, if it is the address of the account. Such an identity belongs to the
- * owner of the address and stays linked after a password reset.
+ * Records that the provider has verified this address, if it is the address of the account. Such an identity belongs to
+ * the owner of the address and stays linked after a password reset.
  */
 export const recordVerifiedAddress = async (
   sql: Sql,
@@ -61,7 +64,10 @@ export const recordVerifiedAddress = async (
     where u.id = a.user_id and a.user_id = ${userId} and a.provider = ${provider} and lower(u.email) = lower(${verifiedEmail})`
 }
 
-/** Connects or reconnects the chat of an account's identity. The stored refresh token is kept if the new tokens contain none. */
+/**
+ * Connects or reconnects the chat of an account's identity. The stored refresh token is kept if the new tokens contain
+ * none.
+ */
 export const connectChat = async (
   sql: Sql,
   userId: string,

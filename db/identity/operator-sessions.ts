@@ -1,4 +1,7 @@
-/** Sessions of operators: each stands for one entry of the operator password, and ends by age, without use, or by a sign-out. */
+/**
+ * Sessions of operators: each stands for one entry of the operator password, and ends by age, without use, or by a
+ * sign-out.
+ */
 import { first, type Sql } from '../connection.ts'
 
 /** A session without use for this time has ended. */

@@ -1,14 +1,17 @@
 /**
- * Queue of chat tokens to revoke at the provider after their identity was unlinked. Rows are written in the transaction that
- * unlinks, so that none is lost. The tokens stay encrypted as they were in `user_oauth_accounts`. All times are those of the
- * database.
+ * Queue of chat tokens to revoke at the provider after their identity was unlinked. Rows are written in the transaction
+ * that unlinks, so that none is lost. The tokens stay encrypted as they were in `user_oauth_accounts`. All times are
+ * those of the database.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import { backoffSeconds } from '../backoff.ts'
 import type { Sql } from '../connection.ts'
 import type { Identity } from './oauth-accounts.ts'
 
-/** A token that could not be revoked for this long is dropped: by then access tokens have expired and no process uses it. */
+/**
+ * A token that could not be revoked for this long is dropped: by then access tokens have expired and no process uses
+ * it.
+ */
 const ageHoursMax = 24
 const backoff = { firstSeconds: 10, secondsMax: 3600 }
 
@@ -52,8 +55,8 @@ export const abandonRevocations = async (sql: Sql): Promise<{ provider: OAuthPro
     select provider, count(*)::int as tokens from abandoned group by provider`
 
 /**
- * Deletes the identity's queued revocations, because its chat was connected again. Google and Discord keep one grant per user,
- * so revoking an earlier token could end the new grant.
+ * Deletes the identity's queued revocations, because its chat was connected again. Google and Discord keep one grant
+ * per user, so revoking an earlier token could end the new grant.
  */
 export const cancelRevocations = async (sql: Sql, { provider, providerUserId }: Identity): Promise<void> => {
   await sql`

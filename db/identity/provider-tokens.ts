@@ -18,8 +18,8 @@ export interface DueChat {
 }
 
 /**
- * Connected chats whose tokens are due for renewal or validation. In random order, so that chats which fail repeatedly do not
- * delay the same others each time.
+ * Connected chats whose tokens are due for renewal or validation. In random order, so that chats which fail repeatedly
+ * do not delay the same others each time.
  */
 export const listDueChats = async (
   sql: Sql,
@@ -38,7 +38,9 @@ export interface ChatTokens extends DueChat {
   readonly chatConnectedAt: string
 }
 
-/** Locks a due chat until the transaction ends. Undefined if another transaction has locked it or it is no longer due. */
+/**
+ * Locks a due chat until the transaction ends. Undefined if another transaction has locked it or it is no longer due.
+ */
 export const lockDueChat = async (sql: Sql, id: string): Promise<ChatTokens | undefined> =>
   first(
     await sql<ChatTokens[]>`
@@ -54,8 +56,8 @@ export interface RenewedTokens {
 }
 
 /**
- * Replaces the tokens that were used for the renewal. Safe to repeat. A chat that was reconnected in the meantime has newer
- * tokens, which are kept; tokens that were only resealed in the meantime are replaced.
+ * Replaces the tokens that were used for the renewal. Safe to repeat. A chat that was reconnected in the meantime has
+ * newer tokens, which are kept; tokens that were only resealed in the meantime are replaced.
  */
 export const replaceTokens = async (
   sql: Sql,

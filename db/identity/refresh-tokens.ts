@@ -1,6 +1,6 @@
 /**
- * Refresh tokens with rotation: one lineage per auth session, in which at most one token is valid. Only SHA-256 hashes are
- * stored. All times are those of the database. Every change of a lineage locks the row of its auth session.
+ * Refresh tokens with rotation: one lineage per auth session, in which at most one token is valid. Only SHA-256 hashes
+ * are stored. All times are those of the database. Every change of a lineage locks the row of its auth session.
  */
 import { refreshTokenDays } from '../../domain/identity/lifetimes.ts'
 import { first, type Sql } from '../connection.ts'
@@ -36,8 +36,8 @@ type RefreshTokenExchange =
   | { readonly outcome: 'refused' }
 
 /**
- * Exchanges a token for its successor in the caller's transaction. On `reused` the caller revokes the auth session and commits.
- * Exchanges of the same lineage are serialised.
+ * Exchanges a token for its successor in the caller's transaction. On `reused` the caller revokes the auth session and
+ * commits. Exchanges of the same lineage are serialised.
  * @param tokenHash of the presented token.
  * @param successorHash of the token that replaces it.
  */

@@ -33,14 +33,19 @@ export interface OwnCredentials {
 export const findCredentials = async (sql: Sql, userId: string): Promise<OwnCredentials | undefined> =>
   first(await sql<OwnCredentials[]>`select email, password_hash from users where id = ${userId}`)
 
-/** The address that mails about the account's security go to: another person may read one that is not verified. Null for none. */
+/**
+ * The address that mails about the account's security go to: another person may read one that is not verified. Null for
+ * none.
+ */
 export const findVerifiedEmail = async (sql: Sql, userId: string): Promise<string | null> =>
   first(
     await sql<{ email: string | null }[]>`
       select email from users where id = ${userId} and email_verified_at is not null`,
   )?.email ?? null
 
-/** Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one. */
+/**
+ * Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one.
+ */
 export const lockCredentials = async (sql: Sql, userId: string): Promise<Credentials | undefined> =>
   first(
     await sql<Credentials[]>`
@@ -66,7 +71,8 @@ export const insertUser = async (
 
 /**
  * Adds an account without a password.
- * @param email verified by the provider, so it is stored as verified and its owner as proved. Null if the provider verified none.
+ * @param email verified by the provider, so it is stored as verified and its owner as proved. Null if the provider
+ * verified none.
  * @returns the id of the new account, or undefined if the address or the stream token is taken.
  */
 export const insertUserFromProvider = async (
@@ -110,9 +116,10 @@ export const verifyOwnEmail = async (sql: Sql, userId: string, email: string): P
 }
 
 /**
- * Replaces the address by one that was just proved. Its owner has not secured the account, which another person may have
- * prepared and sent the link of: the next reset does (`db/transactions/secure-account.ts`).
- * @returns false if another account has the address. Throws {@link isEmailTakenError} if another one gets it at the same time.
+ * Replaces the address by one that was just proved. Its owner has not secured the account, which another person may
+ * have prepared and sent the link of: the next reset does (`db/transactions/secure-account.ts`).
+ * @returns false if another account has the address. Throws {@link isEmailTakenError} if another one gets it at the
+ * same time.
  */
 export async function changeEmail(sql: Sql, userId: string, email: string): Promise<boolean> {
   const { count } = await sql`
@@ -140,7 +147,9 @@ export interface LockedAccount extends StoredStreamToken {
   readonly maskedEmail: string | null
 }
 
-/** Locks the account's row as {@link lockUser} does, and reads what the answer and the workflow of a start show of it. */
+/**
+ * Locks the account's row as {@link lockUser} does, and reads what the answer and the workflow of a start show of it.
+ */
 export async function lockAccount(tx: Sql, userId: string): Promise<LockedAccount | undefined> {
   const row = first(
     await tx<(StoredStreamToken & { email: string | null })[]>`
@@ -159,8 +168,8 @@ export async function getStoredStreamToken(sql: Sql, userId: string): Promise<St
 }
 
 /**
- * Locks the account's row until the transaction ends: no other transaction changes the account, signs in to it or starts a
- * relay on it.
+ * Locks the account's row until the transaction ends: no other transaction changes the account, signs in to it or
+ * starts a relay on it.
  * @returns whether the account exists.
  */
 export const lockUser = async (sql: Sql, userId: string): Promise<boolean> =>

@@ -1,4 +1,6 @@
-/** The notifications that a new entitlement causes: a failed payment, and relays that will end because they are surplus. */
+/**
+ * The notifications that a new entitlement causes: a failed payment, and relays that will end because they are surplus.
+ */
 import type { AccountEntitlement } from '../../domain/billing/entitlement.ts'
 import { relayLimit } from '../../domain/billing/plans.ts'
 import { findNewestBeyond, type LiveRelay } from '../../domain/billing/surplus-relays.ts'
@@ -16,8 +18,8 @@ interface EntitlementChange {
 }
 
 /**
- * Runs in the transaction that writes the entitlement, before it replaces the stored subscriptions: only what differs from them is
- * notified, so a repeated write or another event about the same failure notifies of nothing.
+ * Runs in the transaction that writes the entitlement, before it replaces the stored subscriptions: only what differs
+ * from them is notified, so a repeated write or another event about the same failure notifies of nothing.
  */
 export async function notifyOfEntitlement(tx: Sql, change: EntitlementChange, notify: Notify): Promise<void> {
   await notifyOfFailedPayment(tx, change, notify)
@@ -34,9 +36,12 @@ async function notifyOfFailedPayment(
   const stored = await tx<{ provider: string; subscriptionId: string; kind: string }[]>`
     select provider, subscription_id, kind from subscriptions where user_id = ${userId} and status = 'past_due'`
   const failed = unpaid.filter(
-    (one) =>
+    (subscription) =>
       !stored.some(
-        (row) => row.provider === one.provider && row.subscriptionId === one.subscriptionId && row.kind === one.kind,
+        (row) =>
+          row.provider === subscription.provider &&
+          row.subscriptionId === subscription.subscriptionId &&
+          row.kind === subscription.kind,
       ),
   )
   if (failed.length === 0) return

@@ -1,6 +1,7 @@
 /**
- * Outbox of messages to users. A message is enqueued in the transaction that causes it, so that neither exists without the other.
- * Its content may contain a secret, such as a link, and is sealed for its row. All times are those of the database.
+ * Outbox of messages to users. A message is enqueued in the transaction that causes it, so that neither exists without
+ * the other. Its content may contain a secret, such as a link, and is sealed for its row. All times are those of the
+ * database.
  */
 import { randomUUID } from 'node:crypto'
 import type { MessageChannel } from '../../domain/notifications/outbox.ts'

@@ -1,6 +1,6 @@
 /**
- * Accounts that are about to be mailed about their plan. Each function marks them as mailed and runs in the transaction that enqueues
- * the mails, so that each is mailed once whatever is killed in between.
+ * Accounts that are about to be mailed about their plan. Each function marks them as mailed and runs in the transaction
+ * that enqueues the mails, so that each is mailed once whatever is killed in between.
  */
 import type { Sql } from '../connection.ts'
 
@@ -11,8 +11,8 @@ interface EndingPlan {
 }
 
 /**
- * Accounts whose plan ends within `hours`, the next end first. An end that was claimed before is left out, and one after which a
- * subscription goes on, as after a grant.
+ * Accounts whose plan ends within `hours`, the next end first. An end that was claimed before is left out, and one
+ * after which a subscription goes on, as after a grant.
  */
 export const claimEndingPlans = async (tx: Sql, hours: number, limit: number): Promise<EndingPlan[]> =>
   tx<EndingPlan[]>`

@@ -1,4 +1,7 @@
-/** The notifications about a relay session: lost contact, an end that its user did not request, and an end because of its age. */
+/**
+ * The notifications about a relay session: lost contact, an end that its user did not request, and an end because of
+ * its age.
+ */
 import { type EndCause, isEndByUser } from '../../domain/notifications/kinds.ts'
 import type { ProvisioningDetail, RelayReason, RelayState, Transition } from '../../domain/relay/session.ts'
 import { first, type Sql } from '../connection.ts'
@@ -66,8 +69,8 @@ interface EndingSession {
 }
 
 /**
- * Active sessions that are older than `ageSeconds`, and marks them, so that each is returned once. Runs in the transaction that
- * notifies of them.
+ * Active sessions that are older than `ageSeconds`, and marks them, so that each is returned once. Runs in the
+ * transaction that notifies of them.
  */
 export const claimEndingSessions = async (tx: Sql, ageSeconds: number, limit: number): Promise<EndingSession[]> =>
   tx<EndingSession[]>`

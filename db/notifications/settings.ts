@@ -47,8 +47,8 @@ export const deleteNotificationSettings = async (sql: Sql, userId: string): Prom
 }
 
 /**
- * Whether the account has enabled any notification: part of a statement that reads the account for another reason. Kinds that are
- * on by default need no such row.
+ * Whether the account has enabled any notification: part of a statement that reads the account for another reason.
+ * Kinds that are on by default need no such row.
  */
 export const hasEnabledNotifications = (sql: Sql, userId: Fragment): Fragment =>
   sql`exists (select from notification_settings n where n.user_id = ${userId} and n.enabled)`

@@ -1,6 +1,6 @@
 /**
- * The tokens of links that turn one notification off without a sign-in. They are sealed and not stored: a token names the account,
- * the kind and the channel, cannot be made without the key, and works as long as its key is configured.
+ * The tokens of links that turn one notification off without a sign-in. They are sealed and not stored: a token names
+ * the account, the kind and the channel, cannot be made without the key, and works as long as its key is configured.
  */
 import { notificationChannels, notificationKinds } from '../../domain/notifications/kinds.ts'
 import type { Sealing } from '../../platform/sealing.ts'
@@ -19,8 +19,8 @@ export function openUnsubscribeToken(
   token: string,
 ): (NotificationSetting & { readonly userId: string }) | undefined {
   const [userId, kind, channel] = openText(sealing, token)?.split(' ') ?? []
-  const knownKind = notificationKinds.find((one) => one === kind)
-  const knownChannel = notificationChannels.find((one) => one === channel)
+  const knownKind = notificationKinds.find((known) => known === kind)
+  const knownChannel = notificationChannels.find((known) => known === channel)
   return userId && knownKind && knownChannel ? { userId, kind: knownKind, channel: knownChannel } : undefined
 }
 

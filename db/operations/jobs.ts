@@ -55,8 +55,8 @@ interface JobResult {
 }
 
 /**
- * Records the result of a run and ends the lease. A job that became due again during the run stays due. A worker that lost its lease
- * changes neither the lease nor the due time.
+ * Records the result of a run and ends the lease. A job that became due again during the run stays due. A worker that
+ * lost its lease changes neither the lease nor the due time.
  */
 export const finishJob = async (sql: Sql, name: string, workerId: string, result: JobResult): Promise<void> => {
   await sql`

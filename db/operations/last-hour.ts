@@ -1,6 +1,6 @@
 /**
- * What happened in the last hour, for operators. Each number is read from an index over the rows of that hour alone: sessions by
- * `relay_sessions_newest` and `relay_sessions_stopped`, failed sign-ins by the primary key.
+ * What happened in the last hour, for operators. Each number is read from an index over the rows of that hour alone:
+ * sessions by `relay_sessions_newest` and `relay_sessions_stopped`, failed sign-ins by the primary key.
  */
 import { first, type Sql } from '../connection.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Secrets of a previous key, to encrypt again with the current one.
- * Pages start after an id, so that a row which cannot be decrypted is skipped. Each write compares with the value that was
- * read: a value that changed in the meantime is kept.
+ * Pages start after an id, so that a row which cannot be decrypted is skipped. Each write compares with the value that
+ * was read: a value that changed in the meantime is kept.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sql } from '../connection.ts'

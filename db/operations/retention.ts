@@ -1,6 +1,7 @@
 /**
- * What is kept how long, for every table: a test compares this page with the schema. Each rule has an index that finds its rows.
- * Ended relay sessions have a rule of their own, since their relay time outlives them: `session-retention.ts`.
+ * What is kept how long, for every table: a test compares this page with the schema. Each rule has an index that finds
+ * its rows. Ended relay sessions have a rule of their own, since their relay time outlives them:
+ * `session-retention.ts`.
  */
 import { operatorNetworkDays, refreshTokenDays, signInFailureHours } from '../../domain/identity/lifetimes.ts'
 import type { RetentionConfig } from '../../platform/config/retention.ts'
@@ -121,9 +122,9 @@ export const boundedTables = {
 } as const
 
 /**
- * Deletes the bodies of up to `rowsMax` billing events that were applied or ignored long ago, since bodies of webhooks contain
- * names, addresses and amounts. Other events keep theirs until they are settled, so that an operator can replay them. The
- * normalised event, which entitlements are computed from, stays. @returns the number of bodies.
+ * Deletes the bodies of up to `rowsMax` billing events that were applied or ignored long ago, since bodies of webhooks
+ * contain names, addresses and amounts. Other events keep theirs until they are settled, so that an operator can replay
+ * them. The normalised event, which entitlements are computed from, stays. @returns the number of bodies.
  */
 export const deleteBillingBodies = async (
   sql: Sql,

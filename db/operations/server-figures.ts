@@ -1,4 +1,6 @@
-/** The load of the Postgres server, and which processes of the service have confirmed that they work and can be reached. */
+/**
+ * The load of the Postgres server, and which processes of the service have confirmed that they work and can be reached.
+ */
 import type { ProcessRole } from '../../domain/relay/health.ts'
 import { first, type Sql } from '../connection.ts'
 
@@ -8,7 +10,9 @@ interface ServerFigures {
   /** The number of connections that the server permits to ordinary users. */
   readonly connectionsMax: number
   readonly absences: readonly { readonly role: ProcessRole; readonly seconds: number }[]
-  /** Since the workers' probes of the API through its public address fail; 0 while they succeed, or when none ever did. */
+  /**
+   * Since the workers' probes of the API through its public address fail; 0 while they succeed, or when none ever did.
+   */
   readonly probeFailingSeconds: number
 }
 

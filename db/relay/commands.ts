@@ -59,8 +59,8 @@ async function setCommand(
 }
 
 /**
- * Disconnects all relays of a user. Statements that lock several sessions lock them in the order of their ids, which rules out
- * deadlocks.
+ * Disconnects all relays of a user. Statements that lock several sessions lock them in the order of their ids, which
+ * rules out deadlocks.
  * @returns the sessions that have a command to deliver now.
  */
 export const disconnectAll = async (sql: Sql, userId: string, initiator: Initiator): Promise<RelaySessionRow[]> =>
@@ -90,7 +90,7 @@ export async function markCommandsDelivered(sql: Sql, delivered: readonly Delive
   await sql`
     with delivered as (
       select s.id, max(d.seq) as seq
-      from unnest(${delivered.map((one) => one.id)}::uuid[], ${delivered.map((one) => one.seq)}::int[]) as d (id, seq)
+      from unnest(${delivered.map(({ id }) => id)}::uuid[], ${delivered.map(({ seq }) => seq)}::int[]) as d (id, seq)
         join relay_sessions s on s.id = d.id
       group by s.id
     ), locked as (

@@ -36,8 +36,8 @@ interface LiveFigureLimits {
 }
 
 /**
- * The regions that have live sessions. All figures come from one scan: a statement for each of them would join the sessions with
- * their reports again, and the table of reports has a row for every session of the past, too.
+ * The regions that have live sessions. All figures come from one scan: a statement for each of them would join the
+ * sessions with their reports again, and the table of reports has a row for every session of the past, too.
  */
 export async function readLiveFigures(
   sql: Sql,

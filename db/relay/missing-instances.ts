@@ -11,8 +11,8 @@ const missingSecondsMax = 600
 
 /**
  * Compares silent sessions with a complete list of their provider's instances.
- * @returns the sessions whose instance is missing in this list and in one at least `apartSeconds` ago. One list alone may be
- * incomplete.
+ * @returns the sessions whose instance is missing in this list and in one at least `apartSeconds` ago. One list alone
+ * may be incomplete.
  */
 export async function findMissingInstances(
   sql: Sql,

@@ -14,8 +14,8 @@ export const recordOperatorRequest = async (sql: Sql, sessionId: string, request
 }
 
 /**
- * Withdraws a request. @returns true when it was still recorded, so its transition will not happen; false when the transition
- * has happened or another request replaced it.
+ * Withdraws a request. @returns true when it was still recorded, so its transition will not happen; false when the
+ * transition has happened or another request replaced it.
  */
 export const withdrawOperatorRequest = async (sql: Sql, sessionId: string, requestId: string): Promise<boolean> =>
   (

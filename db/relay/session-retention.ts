@@ -3,12 +3,12 @@ import type { RetentionConfig } from '../../platform/config/retention.ts'
 import type { Sql } from '../connection.ts'
 
 /**
- * Deletes up to `rowsMax` sessions that ended long ago, with all rows that refer to them, and adds their relay time to the days of
- * the account, in one statement. @returns the number of sessions.
+ * Deletes up to `rowsMax` sessions that ended long ago, with all rows that refer to them, and adds their relay time to
+ * the days of the account, in one statement. @returns the number of sessions.
  *
- * A session stays while its relay time is open, while its instance exists, and during the billing period in which it ended: the
- * current usage cycle is measured from its intervals. The rows of an account that is to be erased are left to that deletion, which
- * locks them in another order.
+ * A session stays while its relay time is open, while its instance exists, and during the billing period in which it
+ * ended: the current usage cycle is measured from its intervals. The rows of an account that is to be erased are left
+ * to that deletion, which locks them in another order.
  */
 export const deleteEndedRelaySessions = async (
   sql: Sql,

@@ -90,8 +90,8 @@ export const findOperatorSessionRow = async (sql: Sql, id: string): Promise<Oper
   first(maskEmails(await sql<WithEmail<OperatorSessionRow>[]>`${selectForOperators(sql)} where id = ${id}`))
 
 /**
- * The session with one of these hashes of a token, and its owner's stream token. A stopped session has no token, so this is a
- * live one.
+ * The session with one of these hashes of a token, and its owner's stream token. A stopped session has no token, so
+ * this is a live one.
  */
 export async function findSessionByToken(
   sql: Sql,
@@ -146,7 +146,10 @@ export interface LiveRelays {
   readonly sessions: readonly ShownSessionRow[]
 }
 
-/** How a user addresses a session: by its id, or as the newest one of a connection. A live session comes before stopped ones. */
+/**
+ * How a user addresses a session: by its id, or as the newest one of a connection. A live session comes before stopped
+ * ones.
+ */
 export type SessionAddress = { readonly sessionId: string } | { readonly connectionId: string }
 
 /** The part of a statement that selects the user's session, from `from` on. */

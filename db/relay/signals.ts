@@ -1,4 +1,7 @@
-/** Signals of jobs to relay session workflows: which sessions are compared with Temporal, and how often one is signalled. */
+/**
+ * Signals of jobs to relay session workflows: which sessions are compared with Temporal, and how often one is
+ * signalled.
+ */
 import type { RelayState } from '../../domain/relay/session.ts'
 import { backoffSeconds } from '../backoff.ts'
 import type { Sql } from '../connection.ts'
@@ -29,8 +32,8 @@ export const sessionsWithoutRecentTransition = async (
 const backoff = { firstSeconds: 2, secondsMax: 60 }
 
 /**
- * Those of the sessions that may be signalled now. Signals of a session have exponential backoff, which a transition or a
- * pause resets. Without it, the history of a workflow that cannot make progress would fill with signals.
+ * Those of the sessions that may be signalled now. Signals of a session have exponential backoff, which a transition or
+ * a pause resets. Without it, the history of a workflow that cannot make progress would fill with signals.
  */
 export const claimSignals = async (sql: Sql, ids: readonly string[]): Promise<string[]> => {
   const attempts = sql`case when signal_at > now() - make_interval(secs => ${2 * backoff.secondsMax})

@@ -1,6 +1,6 @@
 /**
- * The admission of requests with an access token: whether the user is still signed in, the count of the request in its rate
- * limit window, and what the route reads of the account, for many requests in one statement.
+ * The admission of requests with an access token: whether the user is still signed in, the count of the request in its
+ * rate limit window, and what the route reads of the account, for many requests in one statement.
  */
 
 import { type AccountRow, accountColumns } from '../billing/entitlements.ts'
@@ -31,8 +31,8 @@ interface AccountRead {
 }
 
 /**
- * One result for each request, in their order: undefined if the auth session does not belong to the user, is revoked, or the
- * account is disabled. Such a request is not counted.
+ * One result for each request, in their order: undefined if the auth session does not belong to the user, is revoked,
+ * or the account is disabled. Such a request is not counted.
  */
 type Admissions<Read = undefined> = Promise<(Admission<Read> | undefined)[]>
 
@@ -77,16 +77,17 @@ export async function admitUsersWithAccount(sql: Sql, requests: readonly Admissi
 }
 
 /**
- * Two common tables: `signed_in` has a row for each request that is admitted, with the columns of its user, and `counted` has
- * their windows. Only admitted requests are counted: the holder of a revoked token must not use up the limit of its user.
+ * Two common tables: `signed_in` has a row for each request that is admitted, with the columns of its user, and
+ * `counted` has their windows. Only admitted requests are counted: the holder of a revoked token must not use up the
+ * limit of its user.
  */
 const countSignedIn = (sql: Sql, requests: readonly AdmissionRequest[], selectUser: Fragment): Fragment => sql`
   with asked as (
     -- The parameters are wrapped in a select, so that Postgres plans once instead of for each number of requests.
     select place::int, user_id, auth_session_id, rate_limit_key
-    from unnest((select ${requests.map((one) => one.userId)}::uuid[]),
-      (select ${requests.map((one) => one.authSessionId)}::uuid[]),
-      (select ${requests.map((one) => one.rateLimitKey ?? null)}::text[]))
+    from unnest((select ${requests.map(({ userId }) => userId)}::uuid[]),
+      (select ${requests.map(({ authSessionId }) => authSessionId)}::uuid[]),
+      (select ${requests.map(({ rateLimitKey }) => rateLimitKey ?? null)}::text[]))
       with ordinality as asked (user_id, auth_session_id, rate_limit_key, place)
   ), signed_in as (
     select asked.place, asked.user_id, asked.rate_limit_key, account.* from asked

@@ -8,8 +8,8 @@ import type { Database } from '../connection.ts'
 const assignedMax = 500
 
 /**
- * Moves parked events to the inbox of their account if it exists, ignores those of erased accounts, and dead-letters those that were
- * parked for too long. Returns the number of assigned subscriptions and of dead-lettered events.
+ * Moves parked events to the inbox of their account if it exists, ignores those of erased accounts, and dead-letters
+ * those that were parked for too long. Returns the number of assigned subscriptions and of dead-lettered events.
  */
 export async function assignParkedEvents(sql: Database): Promise<{ assigned: number; deadLettered: number }> {
   await ignoreEventsOfErasedAccounts(sql)

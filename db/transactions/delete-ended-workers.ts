@@ -5,8 +5,8 @@ import type { Database } from '../connection.ts'
 const deletedWorkersId = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Deletes workers that ended a day ago. Their counters are added to those of one permanent row: Prometheus would take a smaller
- * sum for a restart, and count what is left as an increase.
+ * Deletes workers that ended a day ago. Their counters are added to those of one permanent row: Prometheus would take a
+ * smaller sum for a restart, and count what is left as an increase.
  * @param sum adds up the counters of several workers. @returns the number of deleted workers.
  */
 export const deleteEndedWorkers = (

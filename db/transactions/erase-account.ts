@@ -7,7 +7,10 @@ import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
 /** What stands in the way of erasing an account. */
 type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
 
-/** Erasing a live relay or its instance would leave a machine without an owner, and a subscription would be charged for ever. */
+/**
+ * Erasing a live relay or its instance would leave a machine without an owner, and a subscription would be charged for
+ * ever.
+ */
 const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle | undefined> =>
   first(
     await sql<{ obstacle: DeletionObstacle }[]>`
@@ -26,8 +29,8 @@ type EraseOutcome =
   | { readonly type: 'blocked'; readonly obstacle: DeletionObstacle }
 
 /**
- * Erases an account that is due, in one transaction. Its rows go with it. Its billing events stay for bookkeeping, without the
- * account and without the bodies of webhooks, which contain names and addresses.
+ * Erases an account that is due, in one transaction. Its rows go with it. Its billing events stay for bookkeeping,
+ * without the account and without the bodies of webhooks, which contain names and addresses.
  */
 export const eraseAccount = (sql: Database, userId: string): Promise<EraseOutcome> =>
   sql.begin(async (tx): Promise<EraseOutcome> => {

@@ -3,8 +3,8 @@ import { type Database, first } from '../connection.ts'
 import type { ReservedInstance } from '../fleet/instances.ts'
 
 /**
- * Replaces an instance that was certainly not created by one in the next zone. The session is locked, so that the clean-up after
- * its end finds all of its instances.
+ * Replaces an instance that was certainly not created by one in the next zone. The session is locked, so that the
+ * clean-up after its end finds all of its instances.
  * @returns undefined when it is no longer wanted.
  */
 export const moveToNextZone = (

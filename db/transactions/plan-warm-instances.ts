@@ -4,8 +4,8 @@ import { insertInstance, lockPlaces, retireInstances } from '../fleet/instances.
 import { lockUnbound, readWarmPlan, readWork, type WarmRegion, type WarmWork } from '../fleet/warm-instances.ts'
 
 /**
- * Retires and reserves warm instances of a region, so that as many as configured are ready, and returns the provider calls that
- * are due. Safe to repeat.
+ * Retires and reserves warm instances of a region, so that as many as configured are ready, and returns the provider
+ * calls that are due. Safe to repeat.
  * @param mayCreate see {@link readWarmPlan}.
  * @param newInstanceId creates the id of each reserved instance.
  */

@@ -1,7 +1,7 @@
 /**
- * Takes an account away from everyone but the owner of its email address, once that owner has proved to be it. An attacker can
- * create an account with someone else's address and keep access to it (Sudhodanan and Paverd, "Pre-hijacked accounts", 2022),
- * so whatever was added to the account before the proof is not trusted.
+ * Takes an account away from everyone but the owner of its email address, once that owner has proved to be it. An
+ * attacker can create an account with someone else's address and keep access to it (Sudhodanan and Paverd,
+ * "Pre-hijacked accounts", 2022), so whatever was added to the account before the proof is not trusted.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sealing } from '../../platform/sealing.ts'
@@ -16,8 +16,8 @@ import type { RelaySessionRow } from '../relay/sessions.ts'
 import { sealStreamToken } from '../sealed-tokens.ts'
 
 /**
- * Revokes every auth session of the account and everything that could still become one: approved plugin logins whose tokens
- * were not collected, mailed links, OAuth authorization requests, merge requests.
+ * Revokes every auth session of the account and everything that could still become one: approved plugin logins whose
+ * tokens were not collected, mailed links, OAuth authorization requests, merge requests.
  * @returns the ids of the revoked auth sessions.
  */
 export async function revokeAllAccess(
@@ -65,11 +65,11 @@ interface SecuredAccount {
 }
 
 /**
- * Leaves the account to the owner of its address, who has just proved to be it. The first time, the account also gets a new
- * stream token and its relays are disconnected, since the person who created the account may know their tokens. The caller
- * has locked the account's row.
- * @param email the address as it was proved. It replaces the stored spelling, which an attacker may have chosen so that mail is
- *   delivered elsewhere.
+ * Leaves the account to the owner of its address, who has just proved to be it. The first time, the account also gets a
+ * new stream token and its relays are disconnected, since the person who created the account may know their tokens. The
+ * caller has locked the account's row.
+ * @param email the address as it was proved. It replaces the stored spelling, which an attacker may have chosen so that
+ *   mail is delivered elsewhere.
  */
 export async function secureAccount(
   sql: Sql,

@@ -1,6 +1,6 @@
 /**
- * Starts a relay in the database: one transaction that locks the user's row, so that concurrent starts of one user run one
- * after the other. It reserves the session; its workflow does the rest.
+ * Starts a relay in the database: one transaction that locks the user's row, so that concurrent starts of one user run
+ * one after the other. It reserves the session; its workflow does the rest.
  */
 
 import {
@@ -68,7 +68,10 @@ export type StartOutcome =
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | { readonly type: 'limit_reached' | 'region_full' | 'region_drained'; readonly window: RateLimitWindow }
 
-/** A refused start stores nothing but its count against the rate limit. A replay, a reused key and an ended sign-in do not count. */
+/**
+ * A refused start stores nothing but its count against the rate limit. A replay, a reused key and an ended sign-in do
+ * not count.
+ */
 export async function startRelay(sql: Database, request: StartRequest): Promise<StartOutcome> {
   try {
     return await pipelinedTransaction(sql, (tx, commitWith) => admitAndStart(tx, request, commitWith))
@@ -168,13 +171,18 @@ const lockLiveSessions = async (tx: Sql, userId: string): Promise<LiveSessionRow
   const locked = await tx<LiveSessionRow[]>`
     select ${relaySessionColumns(tx)}, ${countsAgainstLimit(tx)} as counts_against_limit from relay_sessions s
     where user_id = ${userId} and state <> 'stopped' order by id for no key update`
-  return locked.toSorted((one, other) => +one.createdAt - +other.createdAt)
+  return locked.toSorted((a, b) => +a.createdAt - +b.createdAt)
 }
 
-/** The only candidate is locked, so that no other start takes its places until the commit. Several are compared without locks. */
+/**
+ * The only candidate is locked, so that no other start takes its places until the commit. Several are compared without
+ * locks.
+ */
 const findRegionUses = (tx: Sql, candidates: readonly RegionLimit[]): Promise<RegionUse[]> =>
   Promise.all(
-    candidates.map((one) => (candidates.length === 1 ? lockAndFindUse(tx, one) : findRegionUse(tx, one.region))),
+    candidates.map((region) =>
+      candidates.length === 1 ? lockAndFindUse(tx, region) : findRegionUse(tx, region.region),
+    ),
   )
 
 async function lockAndFindUse(tx: Sql, { region }: RegionLimit): Promise<RegionUse> {
@@ -204,8 +212,8 @@ async function chooseRegion(
 }
 
 /**
- * Locks regions by room until one still has a place. Before the next one the lock of a full one is released, since two starts with
- * each other's locks would wait for ever.
+ * Locks regions by room until one still has a place. Before the next one the lock of a full one is released, since two
+ * starts with each other's locks would wait for ever.
  */
 async function chooseByRoom(
   tx: Sql,

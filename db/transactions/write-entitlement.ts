@@ -1,4 +1,7 @@
-/** Writes what a subscription workflow decides: the account's entitlement, its subscriptions, and the relays that end with it. */
+/**
+ * Writes what a subscription workflow decides: the account's entitlement, its subscriptions, and the relays that end
+ * with it.
+ */
 import { decideSurplus, type LiveRelay } from '../../domain/billing/surplus-relays.ts'
 import { countsAgainstLimit } from '../billing/entitlements.ts'
 import { hasUnappliedEvents, markApplied } from '../billing/events.ts'
@@ -55,8 +58,8 @@ export const writeEntitlement = (sql: Database, request: WriteRequest, notify?: 
   }) as Promise<WriteOutcome>
 
 /**
- * Ends the surplus relays that are due. Returns when the others end, the number of relays that were ordered to disconnect, and all
- * relays that were live before.
+ * Ends the surplus relays that are due. Returns when the others end, the number of relays that were ordered to
+ * disconnect, and all relays that were live before.
  */
 async function endSurplusRelays(
   tx: Sql,

@@ -1,7 +1,8 @@
 /**
- * Writes the transitions that a relay session's workflow decided on. One transaction updates the row, the history, the usage
- * and the audit trail. It locks the row first and compares it with the workflow's state: a newer command, a report or an
- * outage of ours may have come in between. Deadlines are compared with Postgres's clock, so the outcomes contain durations.
+ * Writes the transitions that a relay session's workflow decided on. One transaction updates the row, the history, the
+ * usage and the audit trail. It locks the row first and compares it with the workflow's state: a newer command, a
+ * report or an outage of ours may have come in between. Deadlines are compared with Postgres's clock, so the outcomes
+ * contain durations.
  */
 import { findObjection, isCheckedForObjections, type ObservedSession } from '../../domain/relay/health.ts'
 import type {
@@ -240,7 +241,8 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
 }
 
 /**
- * Writes the audit entry of an operator's transition. A session that an operator made active again also gets the command `run`.
+ * Writes the audit entry of an operator's transition. A session that an operator made active again also gets the
+ * command `run`.
  * @returns the number of the last command that the state reflects.
  */
 async function completeOperatorRequest(

@@ -19,7 +19,7 @@ afterAll(async () => {
 const poolSize = 8
 
 const questions: Record<string, (sql: Database) => Promise<unknown>> = {
-  'a query': (sql) => sql`select 1 as one`,
+  'a query': (sql) => sql`select 1 as answer`,
   'a query with arrays': (sql) => sql`select ${[1, 2]}::int[] as numbers, ${'text'}::text as words`,
   'a transaction': (sql) =>
     sql.begin(async (tx) => {
@@ -144,18 +144,18 @@ describe('a server that does not answer', () => {
     passage.silence()
     await expectTimeout(sql`select 1`)
     passage.answer()
-    for (let query = 0; query < 8; query += 1) expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+    for (let query = 0; query < 8; query += 1) expect(await sql`select 1 as answer`).toEqual([{ answer: 1 }])
   })
 
   test('does not fail a query that is answered in time while the event loop is blocked', async () => {
     const { sql } = await silentDatabase(1)
     await sql`select 1`
-    const answer = sql`select 1 as one, pg_sleep(0.05)`.execute()
+    const answer = sql`select 1 as answer, pg_sleep(0.05)`.execute()
     // Sent before the loop is blocked, so that the answer waits for this process.
     await sleep(20)
     const until = Date.now() + 2 * shortLimits.answerMillisMax
     while (Date.now() < until);
-    expect(await answer).toMatchObject([{ one: 1 }])
+    expect(await answer).toMatchObject([{ answer: 1 }])
   })
 })
 
@@ -220,7 +220,7 @@ test('a transaction whose process stops in the middle is ended, and its locks ar
     await tx`select 1`
   })
   await expect(stopped).rejects.toSatisfy(isOutage)
-  expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+  expect(await sql`select 1 as answer`).toEqual([{ answer: 1 }])
 })
 
 test('a connection can be reserved after failed attempts during an outage', async () => {
@@ -239,7 +239,7 @@ test('a connection can be reserved after failed attempts during an outage', asyn
       throw error
     })
   const reserved = await reserve()
-  expect(await reserved`select 1 as one`).toEqual([{ one: 1 }])
+  expect(await reserved`select 1 as answer`).toEqual([{ answer: 1 }])
   await passage.block()
   await passage.open()
   await expect(reserved`select 1`).rejects.toSatisfy(isOutage)
@@ -256,7 +256,7 @@ test('a query whose connection the server ends fails with the reason of the serv
   const sql = connectPostgres(url, 1)
   onTestFinished(() => sql.end({ timeout: 1 }))
   await expect(sql`select pg_terminate_backend(pg_backend_pid())`).rejects.toMatchObject({ code: '57P01' })
-  expect(await sql`select 1 as one`).toEqual([{ one: 1 }])
+  expect(await sql`select 1 as answer`).toEqual([{ answer: 1 }])
 })
 
 test('a query fails as an outage when the server closes each connection before it answers', async () => {
@@ -281,7 +281,7 @@ test('a transaction that begins behind as many queries as a connection takes at 
   await sql`select 1`
   // The driver's default of `max_pipeline`.
   const queriesMax = 100
-  const queries = Array.from({ length: queriesMax }, () => sql`select 1 as one`.execute())
+  const queries = Array.from({ length: queriesMax }, () => sql`select 1 as answer`.execute())
   const transaction = sql.begin(async (tx) => [await tx`select txid_current()`, await tx`select txid_current()`])
   const [[first], [second]] = (await transaction) as unknown as [[object], [object]]
   expect(first).toEqual(second)

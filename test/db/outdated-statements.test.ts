@@ -85,7 +85,7 @@ test.each([
 test('a query that fails after its first rows leaves none of them to the next one', async () => {
   const sql = poolOf(1)
   expect(await errorOf(sql`select 1 / (5 - n) from generate_series(1, 10) n`)).toMatchObject({ code: '22012' })
-  expect([...(await sql`select 1 as one`)]).toEqual([{ one: 1 }])
+  expect([...(await sql`select 1 as answer`)]).toEqual([{ answer: 1 }])
 })
 
 test('a query with a value that cannot be sent fails alone', async () => {
@@ -93,7 +93,7 @@ test('a query with a value that cannot be sent fails alone', async () => {
   await ownerOf(sql, 1)
   const missing = undefined as unknown as number
   const settled = await Promise.allSettled([ownerOf(sql, 1), ownerOf(sql, missing), ownerOf(sql, 2), ownerOf(sql, 3)])
-  expect(settled.map((one) => (one.status === 'fulfilled' ? one.value[0]?.id : one.reason.code))).toEqual([
+  expect(settled.map((result) => (result.status === 'fulfilled' ? result.value[0]?.id : result.reason.code))).toEqual([
     1,
     'UNDEFINED_VALUE',
     2,

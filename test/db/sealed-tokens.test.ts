@@ -54,16 +54,16 @@ test('a session token is found by its keyed hash, including hashes under keys th
 })
 
 test('a sealed token that is copied to another row cannot be decrypted', async () => {
-  const [one, other] = [await givenUser(), await givenUser()]
+  const [first, second] = [await givenUser(), await givenUser()]
   const moved = await sql<
     { sealed: string }[]
-  >`select stream_token_sealed as sealed from users where id = ${one.userId}`
-  const { hash } = sealStreamToken(sealing, other.userId, createStreamToken())
+  >`select stream_token_sealed as sealed from users where id = ${first.userId}`
+  const { hash } = sealStreamToken(sealing, second.userId, createStreamToken())
   await sql`
-    update users set stream_token_sealed = ${moved[0]?.sealed ?? ''}, stream_token_hash = ${hash} where id = ${other.userId}`
-  await expect(streamTokenOf(api, other.userId)).rejects.toThrow()
-  expect((await api.get('/auth/session', { bearer: other.bearer })).status).toBe(500)
-  expect((await api.get('/auth/session?view=dock', { bearer: other.bearer })).status).toBe(200)
+    update users set stream_token_sealed = ${moved[0]?.sealed ?? ''}, stream_token_hash = ${hash} where id = ${second.userId}`
+  await expect(streamTokenOf(api, second.userId)).rejects.toThrow()
+  expect((await api.get('/auth/session', { bearer: second.bearer })).status).toBe(500)
+  expect((await api.get('/auth/session?view=dock', { bearer: second.bearer })).status).toBe(200)
 })
 
 test('two accounts cannot have the same stream token, even during a key rotation', async () => {

@@ -112,7 +112,7 @@ test('the days add up to the consumed seconds for any intervals and any cycle', 
       const { days, usage } = await measure(user)
       expect(days.reduce((sum, { seconds }) => sum + seconds, 0)).toBe(usage.consumedSeconds)
       const expected = millisByDay(intervals, now - passed, now + left, usage.asOf.getTime())
-      expect(days.map((one) => one.day)).toEqual([...expected.keys()].sort())
+      expect(days.map((usageDay) => usageDay.day)).toEqual([...expected.keys()].sort())
       for (const { day: name, seconds, connections } of days) {
         expect(Math.abs(seconds - (expected.get(name) ?? 0) / 1000)).toBeLessThan(1)
         expect(connections.length).toBeLessThanOrEqual(5)

@@ -59,14 +59,14 @@ async function replaceIntervals(user: GivenUser, intervals: readonly Interval[],
     insert into usage_intervals (session_id, user_id, started_at, ended_at)
     select session_id, ${user.userId}, started_at, ended_at from unnest(
       ${intervals.map((_, place) => sessionIds[place % sessionIds.length] ?? '')}::uuid[],
-      ${intervals.map((one) => new Date(one.from).toISOString())}::timestamptz[],
-      ${intervals.map((one) => date(one.to)?.toISOString() ?? null)}::timestamptz[]) as i (session_id, started_at, ended_at)`
+      ${intervals.map(({ from }) => new Date(from).toISOString())}::timestamptz[],
+      ${intervals.map(({ to }) => date(to)?.toISOString() ?? null)}::timestamptz[]) as i (session_id, started_at, ended_at)`
 }
 
 /** An account with these intervals. */
 async function userOf(...intervals: Interval[]): Promise<GivenUser> {
   const user = await api.given.user()
-  const running = Math.max(1, intervals.filter((one) => one.to === null).length)
+  const running = Math.max(1, intervals.filter(({ to }) => to === null).length)
   const sessionIds = await Promise.all(Array.from({ length: running }, () => insertSession(user)))
   await replaceIntervals(user, intervals, sessionIds)
   return user
@@ -155,15 +155,15 @@ describe('the used relay time', () => {
   })
 
   test('is separate for each account, even if one is requested several times', async () => {
-    const one = await userOf({ from: noon - 3000, to: noon })
+    const account = await userOf({ from: noon - 3000, to: noon })
     const other = await userOf({ from: noon - 5000, to: null })
     await setPlan(other, { paid: true, start: noon - 2000, end: noon + day })
     const usages = await at(noon, (tx) =>
-      findEntitlementsWithUsage(tx, [one.userId, other.userId, one.userId], timeBank),
+      findEntitlementsWithUsage(tx, [account.userId, other.userId, account.userId], timeBank),
     )
     expect([...usages].map(([userId, { usage }]) => [userId, usage.consumedSeconds])).toEqual(
       expect.arrayContaining([
-        [one.userId, 3],
+        [account.userId, 3],
         [other.userId, 2],
       ]),
     )
@@ -217,8 +217,8 @@ test('the numbers are exact and consistent for any intervals at any time', async
       const planTier = plan.paid ? 'paid' : 'free'
       const cycle = usageCycleAt(now, { planTier, periodStart: plan.start, periodEnd: plan.end })
       expect(measured.usage).toMatchObject({ cycleStart: new Date(cycle.start), cycleEnd: new Date(cycle.end) })
-      const within = intervals.map((one) =>
-        Math.max(0, Math.min(one.to ?? now, cycle.end) - Math.max(one.from, cycle.start)),
+      const within = intervals.map((interval) =>
+        Math.max(0, Math.min(interval.to ?? now, cycle.end) - Math.max(interval.from, cycle.start)),
       )
       expect(consumed_seconds).toBe(Math.floor(within.reduce((sum, millis) => sum + millis, 0) / 1000))
       expect(included_seconds).toBe(plan.paid ? plan.hoursPerRelay * 3600 * (1 + plan.addons) : 0)

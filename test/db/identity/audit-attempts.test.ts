@@ -52,7 +52,7 @@ test('any number of attempts from any networks is counted in a bounded number of
       const run = randomUUID()
       const named = given.map(([tries, isAtOnce]) => ({
         isAtOnce,
-        tries: tries.map((one) => ({ ...one, action: `${run}-${one.action}` })),
+        tries: tries.map((made) => ({ ...made, action: `${run}-${made.action}` })),
       }))
       for (const { tries, isAtOnce } of named) {
         const half = Math.ceil(tries.length / 2)
@@ -65,15 +65,15 @@ test('any number of attempts from any networks is counted in a bounded number of
       const entriesFound = await listEntries([`${run}-a`, `${run}-b`])
       for (const action of [`${run}-a`, `${run}-b`])
         for (const userId of [undefined, ...userIds]) {
-          const tries = all.filter((one) => one.action === action && one.userId === userId)
-          const entries = entriesFound.filter((one) => one.action === action && one.userId === (userId ?? null))
+          const tries = all.filter((made) => made.action === action && made.userId === userId)
+          const entries = entriesFound.filter((entry) => entry.action === action && entry.userId === (userId ?? null))
           expect(entries.length).toBeLessThanOrEqual(userId ? accountEntriesMax : anonymousEntriesMax)
-          expect(entries.reduce((sum, one) => sum + one.attempts, 0)).toBe(tries.length)
-          const named = entries.filter((one) => one.ip !== null)
-          expect(new Set(named.map((one) => one.ip)).size).toBe(named.length)
+          expect(entries.reduce((sum, { attempts }) => sum + attempts, 0)).toBe(tries.length)
+          const named = entries.filter(({ ip }) => ip !== null)
+          expect(new Set(named.map(({ ip }) => ip)).size).toBe(named.length)
           // An entry with an address counts only attempts from that address.
-          for (const one of named)
-            expect(one.attempts).toBeLessThanOrEqual(tries.filter(({ network }) => network === one.ip).length)
+          for (const entry of named)
+            expect(entry.attempts).toBeLessThanOrEqual(tries.filter(({ network }) => network === entry.ip).length)
         }
     }),
     { numRuns: propertyRuns(10, 40) },

@@ -57,7 +57,7 @@ async function prepareDowngrade(read: readonly ReceivedBillingEvent[] = []) {
   const { userId } = await given.user()
   await sql`update users set plan_tier = 'paid', plan_status = 'past_due' where id = ${userId}`
   for (const event of read) await recordEvent(sql, { ...event, userRef: userId })
-  const ids = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
+  const ids = (await listInboxEvents(sql, userId, 0, 10)).map(({ id }) => id)
   const version = (await entitlementVersion(sql, userId)) ?? -1
   const write = (): Promise<WriteOutcome> =>
     writeEntitlement(sql, {
@@ -81,7 +81,7 @@ const replay = (id: string, event: ReceivedBillingEvent) => sql.begin((tx) => re
 /** Reads the account's inbox as its workflow does, and writes the free tier. */
 async function writeFree(userId: string): Promise<WriteOutcome> {
   const version = (await entitlementVersion(sql, userId)) ?? -1
-  const eventIds = (await listInboxEvents(sql, userId, 0, 10)).map((one) => one.id)
+  const eventIds = (await listInboxEvents(sql, userId, 0, 10)).map(({ id }) => id)
   return writeEntitlement(sql, {
     userId,
     version,
@@ -104,7 +104,7 @@ describe('an entitlement', () => {
   test('is written once, with the events that it is based on', async () => {
     const { userId, write } = await prepareDowngrade([eventFor('')])
     expect(await write()).toEqual({ type: 'written', surplusEndsAt: null, disconnectedRelays: 0 })
-    expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['free', ['applied']])
+    expect([await tierOf(userId), (await eventsOf(userId)).map(({ status }) => status)]).toEqual(['free', ['applied']])
     expect(await write()).toEqual({ type: 'outdated' })
     expect(await sql`select from audit_entries where user_id = ${userId} and action = 'plan_changed'`).toHaveLength(1)
   })
@@ -113,7 +113,7 @@ describe('an entitlement', () => {
     const { userId, write } = await prepareDowngrade()
     await recordEvent(sql, eventFor(userId))
     expect(await write()).toEqual({ type: 'outdated' })
-    expect([await tierOf(userId), (await eventsOf(userId)).map((one) => one.status)]).toEqual(['paid', ['pending']])
+    expect([await tierOf(userId), (await eventsOf(userId)).map(({ status }) => status)]).toEqual(['paid', ['pending']])
   })
 
   test('waits for an event that is being accepted, and is then not written', async () => {
@@ -145,7 +145,7 @@ describe('an entitlement', () => {
   test('stores each subscription with millisecond precision, and thousands of them in one statement', async () => {
     const { userId } = await given.user()
     const [periodStart, periodEnd] = [Date.UTC(2026, 0, 1) + 123, Date.UTC(9999, 0, 1) - 1]
-    const one = {
+    const subscription = {
       provider: 'sandbox',
       kind: 'addon',
       status: 'active',
@@ -154,7 +154,7 @@ describe('an entitlement', () => {
       periodStart,
       periodEnd,
     } as const
-    const many = Array.from({ length: 10_000 }, (_, index) => ({ ...one, subscriptionId: `sub_${index}'"\\` }))
+    const many = Array.from({ length: 10_000 }, (_, index) => ({ ...subscription, subscriptionId: `sub_${index}'"\\` }))
     const write = async (subscriptions: AccountEntitlement['subscriptions']) => {
       const version = (await entitlementVersion(sql, userId)) ?? -1
       const entitlement = { ...free, subscriptions }
@@ -171,7 +171,7 @@ describe('an entitlement', () => {
     // cmin counts the statements of the transaction that wrote a row.
     expect(await sql`select distinct cmin from subscriptions where user_id = ${userId}`).toHaveLength(1)
     const ended = {
-      ...one,
+      ...subscription,
       kind: 'plan',
       subscriptionId: 'sub_1',
       status: 'ended',
@@ -184,7 +184,7 @@ describe('an entitlement', () => {
       select subscription_id as "subscriptionId", kind, provider, status, quantity, addons, period_start as "periodStart",
         period_end as "periodEnd"
       from subscriptions where user_id = ${userId} order by kind desc, length(subscription_id), subscription_id`
-    const dated = { ...one, periodStart: new Date(periodStart), periodEnd: new Date(periodEnd) }
+    const dated = { ...subscription, periodStart: new Date(periodStart), periodEnd: new Date(periodEnd) }
     expect(rows.slice(0, 2)).toEqual([ended, { ...dated, subscriptionId: `sub_0'"\\` }])
     expect(rows).toHaveLength(10_001)
   })
@@ -275,7 +275,7 @@ describe('an event that is replaced after its account was read', () => {
     await replay(ids[0] ?? '', { ...event, userRef: other.userId })
     const waiting = async () => (await claimInboxWakes(sql, -1, 100)).toSorted()
     expect(await waiting()).toEqual(expect.arrayContaining([userId, other.userId]))
-    for (const one of [userId, other.userId]) expect(await writeFree(one)).toMatchObject({ type: 'written' })
-    for (const one of [userId, other.userId]) expect(await waiting()).not.toContain(one)
+    for (const id of [userId, other.userId]) expect(await writeFree(id)).toMatchObject({ type: 'written' })
+    for (const id of [userId, other.userId]) expect(await waiting()).not.toContain(id)
   })
 })
