@@ -1,4 +1,7 @@
-/** Stores the events of webhooks. Providers repeat a webhook until it is answered, and may send many repetitions at once. */
+/**
+ * Stores the events of webhooks. Providers repeat a webhook until it is answered, and may send many repetitions at
+ * once.
+ */
 import type { RecordedEvent } from '../db/billing/events.ts'
 import type { Database } from '../db/connection.ts'
 import { recordEvent } from '../db/transactions/record-billing-event.ts'
@@ -8,8 +11,8 @@ import type { ReceivedBillingEvent } from '../domain/billing/received-event.ts'
 export type RecordBillingEvent = (event: ReceivedBillingEvent) => Promise<RecordedEvent | undefined>
 
 /**
- * Repetitions that arrive while their event is being stored wait for that, and need no transaction of their own: a thousand of
- * them would wait for each other's lock of the subscription.
+ * Repetitions that arrive while their event is being stored wait for that, and need no transaction of their own: a
+ * thousand of them would wait for each other's lock of the subscription.
  */
 export function createBillingEventRecorder(sql: Database): RecordBillingEvent {
   const storing = new Map<string, Promise<unknown>>()

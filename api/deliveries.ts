@@ -1,4 +1,6 @@
-/** Background work after a reply: delivers accepted commands and signals to workflows. A job repeats what fails here. */
+/**
+ * Background work after a reply: delivers accepted commands and signals to workflows. A job repeats what fails here.
+ */
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Database } from '../db/connection.ts'
@@ -30,7 +32,10 @@ export interface Deliveries {
   sendAndWait(session: RelaySessionAddress, millis: number): Promise<void>
   /** Sends a signal that a later report or a job would repeat. */
   signal(send: () => Promise<unknown>): void
-  /** Calls another service. A job repeats the call when it fails. It delays neither deliveries nor the end of the process. */
+  /**
+   * Calls another service. A job repeats the call when it fails. It delays neither deliveries nor the end of the
+   * process.
+   */
   runInBackground(call: () => Promise<unknown>): void
   /** Resolves when no delivery or signal is in progress. */
   drain(): Promise<void>
@@ -63,7 +68,8 @@ export function createDeliveries({ sql, relaySessions, log }: Deps): Deliveries 
   const deliver = async (session: RelaySessionAddress): Promise<void> => {
     // Without a running workflow the command stays undelivered, and the job finds out why.
     if (!(await relaySessions.deliver(session))) return
-    // A request that waits for the workflow does not wait for this write. When it fails, the job delivers the command again.
+    // A request that waits for the workflow does not wait for this write. When it fails, the job delivers the command
+    // again.
     const marked: Promise<void> = markDelivered({ id: session.id, seq: session.commandSeq })
       .catch((error: unknown) => log.warn({ err: error }, 'a delivered command could not be marked as delivered'))
       .then(() => void inProgress.delete(marked))

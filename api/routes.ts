@@ -1,6 +1,6 @@
 /**
- * The whole surface on one page: method, path, caller and rate limit of everything under `/api/v1`. A declaration says the rest. The
- * compiler refuses a line whose declaration expects another caller or other path parameters.
+ * The whole surface on one page: method, path, caller and rate limit of everything under `/api/v1`. A declaration says
+ * the rest. The compiler refuses a line whose declaration expects another caller or other path parameters.
  */
 
 import * as adminBillingEvent from './routes/billing/admin-event.ts'

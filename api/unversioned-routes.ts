@@ -15,7 +15,10 @@ import type { Route } from './routes/route.ts'
 import type { Services } from './services.ts'
 
 const checkMillisMax = 1500
-/** Tasks and commands that wait for longer are not taken, or their workers die of them: a living worker takes them at once. */
+/**
+ * Tasks and commands that wait for longer are not taken, or their workers die of them: a living worker takes them at
+ * once.
+ */
 const waitSecondsMax = 30
 /** An instance that asks for its program earlier asks again. */
 const programsTtlMillis = 5000
@@ -63,8 +66,8 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
 
   addPageRoutes(router, services.config, () => openapiDocument(routes, services.config.apiUrl))
 
-  // For instances that start. A program contains no secret, and its name changes with its content. One read of the database serves the
-  // requests of some seconds, since anybody may ask for any name.
+  // For instances that start. A program contains no secret, and its name changes with its content. One read of the
+  // database serves the requests of some seconds, since anybody may ask for any name.
   const readPrograms = memoizeWithTtl(programsTtlMillis, () => listRelayPrograms(services.sql))
   router.get('/relay-node/:fileName', async (ctx) => {
     const isAsked = ({ fileName }: { readonly fileName: string }) => fileName === ctx.params.fileName

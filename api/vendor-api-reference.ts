@@ -1,6 +1,6 @@
 /**
- * `npm run vendor -- <version>`: puts the bundle of Scalar's API reference into `api/vendor/`, compressed as it is served.
- * As a dependency the package would install 260 others, of which the bundle needs none.
+ * `npm run vendor -- <version>`: puts the bundle of Scalar's API reference into `api/vendor/`, compressed as it is
+ * served. As a dependency the package would install 260 others, of which the bundle needs none.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,4 +1,7 @@
-/** Admission of requests: authenticates the caller, counts the request in its rate limit window, and reads what the route needs. */
+/**
+ * Admission of requests: authenticates the caller, counts the request in its rate limit window, and reads what the
+ * route needs.
+ */
 
 import type { LiveRelays } from '../../db/relay/sessions.ts'
 import {
@@ -35,8 +38,8 @@ export interface AdmissionTerms {
   /** Set if the handler counts the request itself, because not every request counts. */
   readonly isCountedByHandler?: true
   /**
-   * For the caller `user`: set if the handler's transaction checks that the user is still signed in, so that no statement before it
-   * needs to. Other refusals are checked too: who is signed out gets `unauthorized` instead.
+   * For the caller `user`: set if the handler's transaction checks that the user is still signed in, so that no
+   * statement before it needs to. Other refusals are checked too: who is signed out gets `unauthorized` instead.
    */
   readonly isSignInCheckedByHandler?: true
   readonly reads?: ReadName | undefined

@@ -18,7 +18,9 @@ export type Authenticate = <Kind extends CallerKind>(kind: Kind, credentials: Cr
 
 type Deps = Pick<Services, 'config' | 'sql' | 'sealing' | 'accessTokens' | 'rateLimits' | 'recordAuditAttempt'>
 
-/** @returns the user of a valid token, who may have been signed out since it was issued. Refuses with `unauthorized`. */
+/**
+ * @returns the user of a valid token, who may have been signed out since it was issued. Refuses with `unauthorized`.
+ */
 export async function verifyAccessToken(
   accessTokens: Services['accessTokens'],
   header: Credentials['header'],
@@ -57,7 +59,10 @@ export function createAuthenticate(deps: Deps): Authenticate {
       throw new Refusal('invalid_relay_auth')
     },
 
-    /** With an access token the origin counts, in case that a proxy adds the token for a browser. Session tokens prove intent. */
+    /**
+     * With an access token the origin counts, in case that a proxy adds the token for a browser. Session tokens prove
+     * intent.
+     */
     relay_watcher: async (credentials) => {
       const { header } = credentials
       if (header('authorization') !== undefined) {

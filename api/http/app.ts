@@ -72,7 +72,10 @@ const recordRequest =
     }
   }
 
-/** Turns every thrown error into the error response of the API. Unexpected errors are logged and answered without details. */
+/**
+ * Turns every thrown error into the error response of the API. Unexpected errors are logged and answered without
+ * details.
+ */
 const handleErrors =
   (log: Logger): Middleware =>
   async (ctx, next) => {
@@ -97,7 +100,10 @@ function toRefusal(error: unknown): Refusal {
   return new Refusal('internal_error')
 }
 
-/** A request target that cannot be parsed, or a missing Host header; Node would refuse them without the API's error body. */
+/**
+ * A request target that cannot be parsed, or a missing Host header; Node would refuse them without the API's error
+ * body.
+ */
 const refuseInvalidHttp: Middleware = (ctx, next) => {
   const { headers, httpVersion } = ctx.req
   if ((headers.host === undefined && httpVersion === '1.1') || !isTargetValid(ctx)) throw invalidHttpRequest()

@@ -5,8 +5,8 @@ import { isIPv6 } from 'node:net'
 export const clientNetwork = (ip: string): string => (isIPv6(ip) ? `${firstGroups(ip, 4)}::/64` : ip)
 
 /**
- * The smallest prefix that is commonly announced and assigned by itself: IPv4 /24, IPv6 /48. Hundreds of single addresses, or
- * thousands of /64s, cost their holder nothing.
+ * The smallest prefix that is commonly announced and assigned by itself: IPv4 /24, IPv6 /48. Hundreds of single
+ * addresses, or thousands of /64s, cost their holder nothing.
  */
 export const routedPrefix = (ip: string): string =>
   isIPv6(ip) ? `${firstGroups(ip, 3)}::/48` : (/^\d+\.\d+\.\d+(?=\.\d+$)/.exec(ip)?.[0] ?? ip)

@@ -14,12 +14,12 @@ export interface RateLimits {
   /** The same for a window that was counted elsewhere, for example in a transaction. */
   check(name: RateLimitName, window: RateLimitWindow): RateLimitHeaders
   /**
-   * Counts a guess at a secret, after it was compared and before the response is sent: a wrong guess adds to the window, a
-   * right one does not. Both are refused with `rate_limited` if the window is used up.
+   * Counts a guess at a secret, after it was compared and before the response is sent: a wrong guess adds to the
+   * window, a right one does not. Both are refused with `rate_limited` if the window is used up.
    *
-   * Each guess is one update of the window's row, which puts the guesses of all processes in one order. A right guess passes
-   * only if fewer wrong ones than the limit precede it. So in a burst no more wrong guesses than the limit are answered as
-   * wrong, and right guesses do not limit each other. Within one process the order is that of arrival.
+   * Each guess is one update of the window's row, which puts the guesses of all processes in one order. A right guess
+   * passes only if fewer wrong ones than the limit precede it. So in a burst no more wrong guesses than the limit are
+   * answered as wrong, and right guesses do not limit each other. Within one process the order is that of arrival.
    */
   countGuess(name: RateLimitName, subject: string, isRight: boolean): Promise<void>
 }

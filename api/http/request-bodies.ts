@@ -1,4 +1,6 @@
-/** Request bodies: JSON in UTF-8 for most routes, raw bytes for routes that verify a signature. Both have a size limit. */
+/**
+ * Request bodies: JSON in UTF-8 for most routes, raw bytes for routes that verify a signature. Both have a size limit.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { RouterContext } from '@koa/router'
@@ -38,8 +40,8 @@ export async function readJson(ctx: RouterContext): Promise<unknown> {
 }
 
 /**
- * Refuses with `unsupported_media_type` unless the content type is JSON, also for an empty body: forms on other sites can send
- * other content types without a CORS preflight request.
+ * Refuses with `unsupported_media_type` unless the content type is JSON, also for an empty body: forms on other sites
+ * can send other content types without a CORS preflight request.
  */
 export function requireJson(ctx: RouterContext): void {
   if (ctx.request.type.toLowerCase() !== 'application/json') throw new Refusal('unsupported_media_type')
@@ -67,7 +69,10 @@ async function readDecompressed(ctx: RouterContext): Promise<Buffer> {
   return (ctx.request.body as unknown as Buffer | undefined) ?? Buffer.alloc(0)
 }
 
-/** The body exactly as it was sent, for the verification of a signature. Refuses with `payload_too_large` and `invalid_request`. */
+/**
+ * The body exactly as it was sent, for the verification of a signature. Refuses with `payload_too_large` and
+ * `invalid_request`.
+ */
 export async function readBytes(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
   try {
     return await readBodyBytes(req, bytesMax)

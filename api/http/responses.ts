@@ -1,6 +1,6 @@
 /**
- * Responses of the routes and of refusals. Status and headers are passed to Node in one step: Koa stores and checks each header
- * by itself, at a multiple of the cost.
+ * Responses of the routes and of refusals. Status and headers are passed to Node in one step: Koa stores and checks
+ * each header by itself, at a multiple of the cost.
  */
 import type { Context } from 'koa'
 import { listSecurityHeaders } from '../../platform/koa/security-headers.ts'

@@ -1,6 +1,6 @@
 /**
- * Dispatches requests to routes. A route without parameters is found by its path in a map; the router, which compares a path with
- * every pattern, serves routes with parameters and lists the methods of a path.
+ * Dispatches requests to routes. A route without parameters is found by its path in a map; the router, which compares a
+ * path with every pattern, serves routes with parameters and lists the methods of a path.
  */
 import { Router, type RouterContext } from '@koa/router'
 import type { Middleware } from 'koa'

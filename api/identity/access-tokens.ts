@@ -1,6 +1,6 @@
 /**
- * Access tokens: JWTs that identify a user and an auth session. The HMAC key is the raw bytes of the secret's text (specification,
- * "Tokens"). Verification follows RFC 8725.
+ * Access tokens: JWTs that identify a user and an auth session. The HMAC key is the raw bytes of the secret's text
+ * (specification, "Tokens"). Verification follows RFC 8725.
  */
 
 import { createHash, randomUUID } from 'node:crypto'

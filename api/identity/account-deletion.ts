@@ -14,8 +14,8 @@ import { sendSecurityMail } from './security-mails.ts'
 import type { Services } from './services.ts'
 
 /**
- * Ends the relays, signs out everywhere else and schedules the deletion. The job `delete_accounts` cancels the subscriptions and
- * erases the account after the grace period. Safe to repeat. Refuses like {@link proveOwner}.
+ * Ends the relays, signs out everywhere else and schedules the deletion. The job `delete_accounts` cancels the
+ * subscriptions and erases the account after the grace period. Safe to repeat. Refuses like {@link proveOwner}.
  * @returns when the account is erased.
  */
 export async function scheduleAccountDeletion(

@@ -20,8 +20,8 @@ export interface ErasureRequest {
 }
 
 /**
- * Disables the account, ends its relays and auth sessions, and makes its deletion due. Safe to repeat: only the first request is
- * audited. Refuses with `not_found`, and with `invalid_request` for another address.
+ * Disables the account, ends its relays and auth sessions, and makes its deletion due. Safe to repeat: only the first
+ * request is audited. Refuses with `not_found`, and with `invalid_request` for another address.
  * @returns `erased` when no row of the account is left.
  */
 export async function requestAccountErasure(

@@ -12,14 +12,18 @@ export interface AccountSummary extends EntitlementWithUsage {
   readonly liveRelays: LiveRelays
 }
 
-/** @returns the admission of each request with the summary of its user, in the given order; undefined for a refused one. */
+/**
+ * @returns the admission of each request with the summary of its user, in the given order; undefined for a refused one.
+ */
 export async function admitUsersWithSummary(
   sql: Database,
   { timeBank }: Pick<Config, 'timeBank'>,
   requests: readonly AdmissionRequest[],
 ): Promise<(Admission<AccountSummary> | undefined)[]> {
   const admissions = await admitUsersWithAccount(sql, requests)
-  const accounts = new Map(admissions.flatMap((one) => (one ? [[one.read.account.userId, one.read.account]] : [])))
+  const accounts = new Map(
+    admissions.flatMap((admission) => (admission ? [[admission.read.account.userId, admission.read.account]] : [])),
+  )
   const entitlements = await findEntitlementsOf(sql, [...accounts.values()], timeBank)
   return admissions.map((admission) => {
     const entitled = admission && entitlements.get(admission.read.account.userId)

@@ -61,7 +61,8 @@ export async function openAuthSession(
 
 /**
  * Exchanges a refresh token in the caller's transaction, and revokes the auth session if the token was used before.
- * @returns undefined if the token is not valid. The caller commits in either case: the revocation must not be rolled back.
+ * @returns undefined if the token is not valid. The caller commits in either case: the revocation must not be rolled
+ * back.
  */
 export async function refreshAuthSession(
   sql: Sql,
@@ -115,8 +116,8 @@ export async function endOtherAuthSessions(sql: Sql, user: User, ip: string): Pr
 }
 
 /**
- * Refuses with `unauthorized` if the auth session was revoked since the request was authenticated. Call it with the account's
- * row locked: a change that a revoked auth session makes would outlive the revocation of all access.
+ * Refuses with `unauthorized` if the auth session was revoked since the request was authenticated. Call it with the
+ * account's row locked: a change that a revoked auth session makes would outlive the revocation of all access.
  */
 export async function requireAliveAuthSession(sql: Sql, user: User): Promise<void> {
   if (!(await isAuthSessionAlive(sql, user))) throw invalidToken()

@@ -37,8 +37,9 @@ interface AuthorizationOptions {
 }
 
 /**
- * @returns the URL to send the browser to, and the binding that the browser keeps and presents at the callback. Refuses with
- *   `not_available`, `not_found`, `merge_expired`, `invalid_request`, `unauthorized` and `temporarily_unavailable`.
+ * @returns the URL to send the browser to, and the binding that the browser keeps and presents at the callback. Refuses
+ *   with `not_available`, `not_found`, `merge_expired`, `invalid_request`, `unauthorized` and
+ *   `temporarily_unavailable`.
  */
 export async function startAuthorization(
   services: Services,
@@ -130,8 +131,8 @@ const hashSecrets = (provider: OAuthProviderName, { state, binding }: RequestSec
 })
 
 /**
- * The same request at the start and at the callback. The PKCE verifier and the nonce are derived from the binding, which only the
- * browser has: access to the database is not enough to complete a sign-in.
+ * The same request at the start and at the callback. The PKCE verifier and the nonce are derived from the binding,
+ * which only the browser has: access to the database is not enough to complete a sign-in.
  */
 const deriveProviderRequest = (
   { config }: Services,

@@ -17,8 +17,8 @@ interface EmailChangeRequest {
 }
 
 /**
- * Mails the link. The result is the same for an address that another account has: only the reader of its mail learns that, when
- * confirming. Refuses like {@link proveOwner}, and with `invalid_request` for the present address.
+ * Mails the link. The result is the same for an address that another account has: only the reader of its mail learns
+ * that, when confirming. Refuses like {@link proveOwner}, and with `invalid_request` for the present address.
  */
 export async function requestEmailChange(
   services: Services,
@@ -38,8 +38,8 @@ export async function requestEmailChange(
 }
 
 /**
- * Replaces the address, informs the former one if it was verified, and ends all links that were mailed before. Refuses with `token_invalid`, and
- * with `email_taken` if another account has the address.
+ * Replaces the address, informs the former one if it was verified, and ends all links that were mailed before. Refuses
+ * with `token_invalid`, and with `email_taken` if another account has the address.
  */
 export async function confirmEmailChange(services: Services, token: string, ip: string): Promise<void> {
   const userId = await findMailLinkOwner(services.sql, 'change_email', token)

@@ -16,7 +16,10 @@ export async function verifyEmail({ sql }: Pick<Services, 'sql'>, token: string,
   })
 }
 
-/** Whether the link's address is verified already, also by this link. The link stays as it is. Refuses with `token_invalid`. */
+/**
+ * Whether the link's address is verified already, also by this link. The link stays as it is. Refuses with
+ * `token_invalid`.
+ */
 export async function previewVerification({ sql }: Pick<Services, 'sql'>, token: string): Promise<boolean> {
   if (await isOfVerifiedEmail(sql, hashSecretToken(token))) return true
   await findMailLinkOwner(sql, 'verify_email', token)

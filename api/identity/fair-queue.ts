@@ -1,8 +1,9 @@
 /**
- * Fair queueing for expensive tasks: clients are served round robin, one task each, with a limit on running and on waiting tasks.
- * When the queue is full, a client with many waiting tasks loses one to a client with fewer. So a client is refused only when as
- * many other clients wait as the queue has places, not because one client sends many requests. A waiting task leaves the queue when
- * its client's connection closes, and when it has waited for so long that its client would soon give up.
+ * Fair queueing for expensive tasks: clients are served round robin, one task each, with a limit on running and on
+ * waiting tasks. When the queue is full, a client with many waiting tasks loses one to a client with fewer. So a client
+ * is refused only when as many other clients wait as the queue has places, not because one client sends many requests.
+ * A waiting task leaves the queue when its client's connection closes, and when it has waited for so long that its
+ * client would soon give up.
  */
 import type { Socket } from 'node:net'
 
@@ -68,7 +69,7 @@ export function createFairQueue({ runningMax, waitingMax, waitSecondsMax }: Fair
   /** Rejects the newest task of the longest queue, unless the client's own queue would become as long. */
   const freePlace = (client: string): boolean => {
     if (waiting < waitingMax) return true
-    const longest = [...queues.values()].reduce((one, other) => (other.length > one.length ? other : one), [])
+    const longest = [...queues.values()].reduce((a, b) => (b.length > a.length ? b : a), [])
     if (longest.length <= (queues.get(client)?.length ?? 0) + 1) return false
     const task = longest.pop()
     waiting -= 1

@@ -1,17 +1,19 @@
 /**
  * The limit on wrong passwords per account, in addition to the limit on sign-in attempts per client network.
  *
- * All networks that are not familiar to the account share one budget of wrong passwords per minute, so that guessing from many
- * addresses is not faster than from one. A network from which the account was signed in to recently has a budget of its own:
- * attackers elsewhere cannot lock the owner out. The counters use the email address that was entered, whether or not it has an
- * account, so that a refusal does not reveal which addresses have accounts.
+ * All networks that are not familiar to the account share one budget of wrong passwords per minute, so that guessing
+ * from many addresses is not faster than from one. A network from which the account was signed in to recently has a
+ * budget of its own: attackers elsewhere cannot lock the owner out. The counters use the email address that was
+ * entered, whether or not it has an account, so that a refusal does not reveal which addresses have accounts.
  */
 import { findAttemptTarget, refundAttempt } from '../../db/identity/login-failures.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
 import type { Services } from './services.ts'
 
-/** An attempt that was counted as failed before the password was compared, so that concurrent attempts are all counted. */
+/**
+ * An attempt that was counted as failed before the password was compared, so that concurrent attempts are all counted.
+ */
 export interface CountedAttempt {
   /** Call it when the attempt did not fail. */
   refund(): Promise<void>

@@ -21,8 +21,8 @@ const pages: Readonly<Record<MailPurpose, string>> = {
 }
 
 /**
- * Mails a link to the address of the account, if there is anything to mail: see {@link insertMailToken}. The caller does not
- * learn whether a mail was sent. Runs in the transaction that locked the account's row.
+ * Mails a link to the address of the account, if there is anything to mail: see {@link insertMailToken}. The caller
+ * does not learn whether a mail was sent. Runs in the transaction that locked the account's row.
  * @param userId undefined for no account, which takes the same time.
  */
 export async function sendMailLink(
@@ -43,7 +43,8 @@ export async function sendMailLink(
 }
 
 /**
- * Mails a link that changes the account's address to the new one. Runs in the transaction that locked the account's row.
+ * Mails a link that changes the account's address to the new one. Runs in the transaction that locked the account's
+ * row.
  * @returns false if enough links are valid, so that none was mailed.
  */
 export async function sendEmailChangeLink(
@@ -69,7 +70,10 @@ export async function findMailLinkOwner(sql: Sql, purpose: MailPurpose, token: s
   return userId
 }
 
-/** Locks the account's row and consumes the link. @returns the address that it was mailed to. Refuses with `token_invalid`. */
+/**
+ * Locks the account's row and consumes the link.
+ * @returns the address that it was mailed to. Refuses with `token_invalid`.
+ */
 export async function consumeMailLink(sql: Sql, purpose: MailPurpose, token: string, userId: string): Promise<string> {
   await lockUser(sql, userId)
   const email = await consumeMailToken(sql, { tokenHash: hashSecretToken(token), purpose })

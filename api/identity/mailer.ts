@@ -9,8 +9,8 @@ import type { Mail } from '../../providers/mail/mail.ts'
 
 export interface Mailer {
   /**
-   * Runs in the transaction that stores the link's token, so that every accepted request has its mail. A line of the log is
-   * written before the commit: a link whose token was not committed does not work.
+   * Runs in the transaction that stores the link's token, so that every accepted request has its mail. A line of the
+   * log is written before the commit: a link whose token was not committed does not work.
    * @param userId the account that the mail is about. Deleting it deletes a mail that is not sent yet. Null for none.
    */
   send(sql: Sql, userId: string | null, mail: Mail): Promise<void>

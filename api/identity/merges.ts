@@ -1,6 +1,7 @@
 /**
- * Merges: a provider has verified an address that an existing account has. The identity is linked to that account once its owner
- * has proved to be the same person, with the password or through a linked identity, in the browser in which the merge started.
+ * Merges: a provider has verified an address that an existing account has. The identity is linked to that account once
+ * its owner has proved to be the same person, with the password or through a linked identity, in the browser in which
+ * the merge started.
  */
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
@@ -81,8 +82,9 @@ export function requirePendingMerge(merge: MergeRequest | undefined): MergeReque
 }
 
 /**
- * Records the proof of a user who signed in at a provider. Only an identity that is linked to the account proves it; the identity
- * to be linked is not. Any other identity is counted as a failed attempt and refused with `invalid_credentials`.
+ * Records the proof of a user who signed in at a provider. Only an identity that is linked to the account proves it;
+ * the identity to be linked is not. Any other identity is counted as a failed attempt and refused with
+ * `invalid_credentials`.
  */
 export async function proveMerge(
   services: Services,

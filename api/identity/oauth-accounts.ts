@@ -1,7 +1,7 @@
 /**
- * What a completed OAuth callback leads to: a sign-in, a linked identity, or a merge request. Identities are keyed by the
- * provider's user id. An email address is used only if the provider has verified it, and it never gives access to an account
- * whose address someone else has proved to own.
+ * What a completed OAuth callback leads to: a sign-in, a linked identity, or a merge request. Identities are keyed by
+ * the provider's user id. An email address is used only if the provider has verified it, and it never gives access to
+ * an account whose address someone else has proved to own.
  */
 
 import { recordAuditEntry } from '../../db/audit.ts'
@@ -66,8 +66,8 @@ interface SignInOutcome {
 }
 
 /**
- * Signs in to the account of the identity, or to a new account. Returns a merge request instead if another account has the
- * address that the provider has verified. Refuses with `account_disabled`.
+ * Signs in to the account of the identity, or to a new account. Returns a merge request instead if another account has
+ * the address that the provider has verified. Refuses with `account_disabled`.
  */
 export async function signInWithIdentity(
   services: Services,
@@ -127,8 +127,8 @@ async function signInToNewAccount(sql: Sql, { sealing }: Services, callback: Ver
 }
 
 /**
- * The owner of an address signs in to an account that someone else created with it and never verified. All access of that other
- * person is removed first, including the password.
+ * The owner of an address signs in to an account that someone else created with it and never verified. All access of
+ * that other person is removed first, including the password.
  */
 async function reclaimAccount(
   sql: Sql,
@@ -162,9 +162,9 @@ const openSession = (sql: Sql, userId: string, { identity, ip, userAgent }: Veri
   openAuthSession(sql, { userId, client: webClient, ip, userAgent, method: identity.provider })
 
 /**
- * Links the identity to the account of an auth session. Safe to repeat. Refuses with `unauthorized` if the auth session was
- * revoked, and with `provider_already_linked` if the identity is linked to another account or the account has another identity
- * of that provider.
+ * Links the identity to the account of an auth session. Safe to repeat. Refuses with `unauthorized` if the auth session
+ * was revoked, and with `provider_already_linked` if the identity is linked to another account or the account has
+ * another identity of that provider.
  * @param connectsChat whether to store the tokens for chat.
  */
 export const linkIdentity = (
@@ -193,7 +193,10 @@ export const linkIdentity = (
     await sendSecurityMail(sql, services, userId, { subject: 'sign_in_method_added', methods: [provider] })
   })
 
-/** Does nothing if no identity of the provider is linked. Refuses with `last_sign_in_method` if the account has no other. */
+/**
+ * Does nothing if no identity of the provider is linked. Refuses with `last_sign_in_method` if the account has no
+ * other.
+ */
 export const unlinkIdentity = (
   services: Services,
   userId: string,
@@ -228,8 +231,9 @@ async function insertLink(sql: Sql, userId: string, callback: VerifiedOAuthCallb
 }
 
 /**
- * Runs at every sign-in, since a provider may verify the account's address after the identity was linked. This also marks the
- * account's address as verified: an account that can still be reclaimed never has an identity with a verified address.
+ * Runs at every sign-in, since a provider may verify the account's address after the identity was linked. This also
+ * marks the account's address as verified: an account that can still be reclaimed never has an identity with a verified
+ * address.
  */
 async function recordVerifiedEmail(
   sql: Sql,

@@ -1,10 +1,11 @@
 /**
- * Verification of operators: by the operator password (HTTP Basic), with limits on guessing it, or by the token of an operator
- * session (Bearer), which `POST /admin/sign-in` returns in exchange for the password.
+ * Verification of operators: by the operator password (HTTP Basic), with limits on guessing it, or by the token of an
+ * operator session (Bearer), which `POST /admin/sign-in` returns in exchange for the password.
  *
- * Each client network has a budget of wrong passwords per minute. All networks from which no operator has signed in recently
- * share a second budget, so that guessing from many addresses is limited too. Attackers who use that one up lock operators out of
- * new networks only, and only while the attack lasts. {@link RateLimits.countGuess} describes the order of concurrent guesses.
+ * Each client network has a budget of wrong passwords per minute. All networks from which no operator has signed in
+ * recently share a second budget, so that guessing from many addresses is limited too. Attackers who use that one up
+ * lock operators out of new networks only, and only while the attack lasts. {@link RateLimits.countGuess} describes the
+ * order of concurrent guesses.
  */
 
 import { findOperatorNetwork, touchOperatorNetwork } from '../../db/identity/operator-networks.ts'
@@ -27,7 +28,9 @@ export interface OperatorCaller {
 /** The field of the keyed hash with which a session refers to the password that opened it. */
 export const passwordHashField = 'operator_password'
 
-/** Sent with a request that no person caused, such as the refresh of a page: it does not prolong the operator session. */
+/**
+ * Sent with a request that no person caused, such as the refresh of a page: it does not prolong the operator session.
+ */
 export const unattendedHeader = 'x-unattended'
 
 /** Refuses with `invalid_operator`, `rate_limited`, and `not_found` if no operator password is configured. */

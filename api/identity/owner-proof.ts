@@ -1,6 +1,6 @@
 /**
- * Proof that a signed-in person is the account's owner, and not someone with a stolen sign-in: the password, or for an account
- * without one a recent sign-in.
+ * Proof that a signed-in person is the account's owner, and not someone with a stolen sign-in: the password, or for an
+ * account without one a recent sign-in.
  */
 
 import type { Sql } from '../../db/connection.ts'
@@ -28,7 +28,10 @@ interface PresentedProof extends PasswordClient {
   readonly password: string | undefined
 }
 
-/** Refuses with `invalid_request` without a password, `invalid_credentials`, `rate_limited` and `recent_sign_in_required`. */
+/**
+ * Refuses with `invalid_request` without a password, `invalid_credentials`, `rate_limited` and
+ * `recent_sign_in_required`.
+ */
 export async function proveOwner(services: Services, proof: PresentedProof): Promise<OwnerProof> {
   const credentials = await findCredentials(services.sql, proof.user.userId)
   if (!credentials) throw new Refusal('unauthorized')
@@ -56,7 +59,10 @@ const hasUsablePassword = ({ email, passwordHash }: OwnCredentials): boolean => 
 
 const isRecent = (seconds: number | undefined): boolean => seconds !== undefined && seconds <= recentSignInSeconds
 
-/** Wrong passwords are limited like those at sign-in, by the same counters. Refuses with `invalid_credentials` and `rate_limited`. */
+/**
+ * Wrong passwords are limited like those at sign-in, by the same counters. Refuses with `invalid_credentials` and
+ * `rate_limited`.
+ */
 export async function checkOwnPassword(
   services: Services,
   credentials: OwnCredentials,

@@ -25,8 +25,8 @@ interface Origin extends PasswordClient {
 
 /**
  * Creates an account and mails a verification link.
- * @returns undefined where an address must be verified before the first sign-in. The result is then the same for an address
- *   that is taken; otherwise refuses with `email_taken`.
+ * @returns undefined where an address must be verified before the first sign-in. The result is then the same for an
+ *   address that is taken; otherwise refuses with `email_taken`.
  */
 export async function signUp(
   services: Services,
@@ -83,7 +83,8 @@ async function checkPassword(services: Services, { email, password }: PasswordCr
     throw error
   })
   if (!credentials?.passwordHash || !isRight) return refuseSignIn(services, credentials, 'sign_in_failed', ip)
-  // Refused, counted and answered like a wrong password: a difference would reveal, right after a sign-up, that the address was free.
+  // Refused, counted and answered like a wrong password: a difference would reveal, right after a sign-up, that the
+  // address was free.
   if (config.requireEmailVerification && !credentials.isEmailVerified)
     return refuseSignIn(services, credentials, 'sign_in_unverified', ip)
   await attempt.refund()

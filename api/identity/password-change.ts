@@ -16,8 +16,8 @@ interface PasswordChange {
 }
 
 /**
- * Ends all other auth sessions and links that could change the password or the address. Refuses with `password_not_set`,
- * `invalid_credentials` and `rate_limited`.
+ * Ends all other auth sessions and links that could change the password or the address. Refuses with
+ * `password_not_set`, `invalid_credentials` and `rate_limited`.
  */
 export async function changePassword(
   services: Services,

@@ -18,8 +18,8 @@ import { createStreamToken } from './stream-tokens.ts'
 const responseMillis = 50
 
 /**
- * Mails a reset link if the address has an account. An address without one takes the same statements, a write and the same
- * time, so that the response time does not reveal which addresses have accounts.
+ * Mails a reset link if the address has an account. An address without one takes the same statements, a write and the
+ * same time, so that the response time does not reveal which addresses have accounts.
  */
 export async function requestPasswordReset(services: Services, email: string, ip: string): Promise<void> {
   const responseTime = sleep(responseMillis)
@@ -50,7 +50,10 @@ export async function previewPasswordReset(
   return { linkedIdentities, replacesStreamToken: !isProved }
 }
 
-/** Sets the password and leaves the account to the owner of its address: see {@link secureAccount}. Refuses with `token_invalid`. */
+/**
+ * Sets the password and leaves the account to the owner of its address: see {@link secureAccount}. Refuses with
+ * `token_invalid`.
+ */
 export async function resetPassword(
   services: Services,
   { token, password }: { token: string; password: string },

@@ -23,8 +23,8 @@ const serviceSettings: Settings = {
   /** About nine seconds of work; further requests are refused with `Retry-After`. */
   waitingMax: 64,
   /**
-   * A full queue ends earlier unless the machine is overloaded. The site gives up after 20 s and the commands after 15 s, and a
-   * process that stops gives open requests 10 s.
+   * A full queue ends earlier unless the machine is overloaded. The site gives up after 20 s and the commands after 15
+   * s, and a process that stops gives open requests 10 s.
    */
   waitSecondsMax: 10,
 }
@@ -78,8 +78,8 @@ export interface PasswordClient {
 
 export interface Passwords {
   /**
-   * Client networks are served round robin (`api/identity/fair-queue.ts`). Refuses with `temporarily_unavailable` when too many
-   * requests wait, when this one has waited for too long, and when its connection closes.
+   * Client networks are served round robin (`api/identity/fair-queue.ts`). Refuses with `temporarily_unavailable` when
+   * too many requests wait, when this one has waited for too long, and when its connection closes.
    * @param password parsed by {@link NewPassword}.
    */
   hash(password: string, client: PasswordClient): Promise<string>
@@ -90,7 +90,10 @@ export interface Passwords {
   matches(password: string, hash: string | null | undefined, client: PasswordClient): Promise<boolean>
 }
 
-/** Compared with when there is no hash. It has the same cost, so the response time does not reveal whether an account exists. */
+/**
+ * Compared with when there is no hash. It has the same cost, so the response time does not reveal whether an account
+ * exists.
+ */
 const dummyHashOf = (cost: number): string =>
   `$2b$${String(cost).padStart(2, '0')}$aOzKkHEvndINqSflfF2RNecyp4A1QFiuadSzK7S0ce8Nyl2VroOjG`
 

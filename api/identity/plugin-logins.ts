@@ -1,7 +1,8 @@
 /**
- * Plugin logins, after the device authorization grant (RFC 8628): the plugin starts an attempt and polls it, a user approves or
- * denies it in the browser. An attacker can send the link of their own attempt to a victim. Therefore the plugin and the approval
- * page show the same code, the page shows where the attempt was started, and only an explicit approval counts.
+ * Plugin logins, after the device authorization grant (RFC 8628): the plugin starts an attempt and polls it, a user
+ * approves or denies it in the browser. An attacker can send the link of their own attempt to a victim. Therefore the
+ * plugin and the approval page show the same code, the page shows where the attempt was started, and only an explicit
+ * approval counts.
  */
 import { randomInt } from 'node:crypto'
 import { recordAuditEntry } from '../../db/audit.ts'
@@ -94,7 +95,10 @@ const pollingTooFast = () =>
 export const findPluginLogin = async ({ sql }: Services, attemptId: string, userId: string): Promise<LoginAttempt> =>
   requireVisible(await findLoginAttempt(sql, attemptId), userId)
 
-/** Until an attempt is decided, every signed-in user with the link can see and decide it; afterwards only who decided it. */
+/**
+ * Until an attempt is decided, every signed-in user with the link can see and decide it; afterwards only who decided
+ * it.
+ */
 function requireVisible(attempt: LoginAttempt | undefined, userId: string): LoginAttempt {
   if (!attempt || (attempt.userId !== null && attempt.userId !== userId)) throw new Refusal('not_found')
   return attempt

@@ -1,6 +1,6 @@
 /**
- * Mails about changes that another person may have made. They are sent whatever the account has turned off, and to a verified address
- * only: the owner of another one may never have heard of the account.
+ * Mails about changes that another person may have made. They are sent whatever the account has turned off, and to a
+ * verified address only: the owner of another one may never have heard of the account.
  */
 import type { Sql } from '../../db/connection.ts'
 import { listSignInMethods, type SignInMethod } from '../../db/identity/oauth-accounts.ts'

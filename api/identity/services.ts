@@ -17,7 +17,10 @@ export interface Services {
   readonly log: Logger
   readonly rateLimits: RateLimits
   readonly accessTokens: AccessTokens
-  /** For actions that unauthenticated callers can repeat without limit: counts them in a limited number of audit entries. */
+  /**
+   * For actions that unauthenticated callers can repeat without limit: counts them in a limited number of audit
+   * entries.
+   */
   readonly recordAuditAttempt: RecordAuditAttempt
   readonly passwords: Passwords
   readonly mailer: Mailer

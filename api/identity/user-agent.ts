@@ -1,4 +1,6 @@
-/** The browser and the operating system that a User-Agent header names. Clients may send any text, so it proves nothing. */
+/**
+ * The browser and the operating system that a User-Agent header names. Clients may send any text, so it proves nothing.
+ */
 import Bowser from 'bowser'
 
 export interface UserAgent {

@@ -1,7 +1,8 @@
 /**
- * Reports of relays without a session. The report of one that has nothing to do yet waits for its assignment, so that a start
- * on a warm instance needs no polling. Postgres sends the assignment (NOTIFY), after which the row of its instance is read.
- * As it can be lost together with the connection, the rows of all waiting instances are also read periodically.
+ * Reports of relays without a session. The report of one that has nothing to do yet waits for its assignment, so that a
+ * start on a warm instance needs no polling. Postgres sends the assignment (NOTIFY), after which the row of its
+ * instance is read. As it can be lost together with the connection, the rows of all waiting instances are also read
+ * periodically.
  */
 import type { Socket } from 'node:net'
 import type { Database } from '../../db/connection.ts'

@@ -8,9 +8,9 @@ export const relaySubprotocol = 'svc.relay.v1'
 
 /** Browsers cannot send other credentials with a WebSocket, so the token is offered as a second subprotocol. */
 export const readSocketToken = (subprotocols: string | undefined): string | undefined =>
-  splitList(subprotocols).find((one) => one !== relaySubprotocol && one !== '')
+  splitList(subprotocols).find((protocol) => protocol !== relaySubprotocol && protocol !== '')
 
-const splitList = (header = ''): string[] => header.split(',').map((one) => one.trim())
+const splitList = (header = ''): string[] => header.split(',').map((element) => element.trim())
 
 /** Refuses with `invalid_request`. */
 export function checkHandshake(request: IncomingMessage): void {
@@ -28,7 +28,8 @@ export function checkHandshake(request: IncomingMessage): void {
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? ''))
     throw new Refusal('invalid_request', { message: 'The Sec-WebSocket-Key is missing or not 16 bytes in base64.' })
   const offered = splitList(headers['sec-websocket-protocol'])
-  const isList = offered.every((one) => /^[\w!#$%&'*+.^`|~-]+$/.test(one)) && new Set(offered).size === offered.length
+  const isList =
+    offered.every((protocol) => /^[\w!#$%&'*+.^`|~-]+$/.test(protocol)) && new Set(offered).size === offered.length
   if (!isList || !offered.includes(relaySubprotocol))
     throw new Refusal('invalid_request', { message: `The client must offer the subprotocol ${relaySubprotocol}.` })
 }

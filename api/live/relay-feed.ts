@@ -1,7 +1,8 @@
 /**
- * Sends each watcher the relay sessions that it watches: their present state at first, and then every change. Postgres sends
- * session changes, and one query reads all sessions that changed since the previous one. As session changes can be lost together with
- * their connection, and figures of the stream change without one, everything watched is also read periodically.
+ * Sends each watcher the relay sessions that it watches: their present state at first, and then every change. Postgres
+ * sends session changes, and one query reads all sessions that changed since the previous one. As session changes can
+ * be lost together with their connection, and figures of the stream change without one, everything watched is also read
+ * periodically.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connection.ts'

@@ -1,4 +1,7 @@
-/** The WebSocket clients of `GET /relay/ws`: handshake, limits, and the end of clients that are slow, dead or signed out. */
+/**
+ * The WebSocket clients of `GET /relay/ws`: handshake, limits, and the end of clients that are slow, dead or signed
+ * out.
+ */
 import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Database } from '../../db/connection.ts'
@@ -13,7 +16,10 @@ import type { DropReason, RelaySocketMetrics } from './relay-socket-metrics.ts'
 import type { RelayWatcher } from './relay-watcher.ts'
 
 export interface RelaySocketLimits {
-  /** How often clients are pinged and the sign-ins of users are checked. A client without a pong by the next time is dropped. */
+  /**
+   * How often clients are pinged and the sign-ins of users are checked. A client without a pong by the next time is
+   * dropped.
+   */
   readonly pingSeconds: number
   /** A client that has not read this many bytes at the next message is dropped. */
   readonly unreadBytesMax: number

@@ -31,8 +31,8 @@ export async function readFleetGauges(
     const orphanAge = gauge('svc_relay_orphan_age_seconds', 'Time since the oldest orphan was first observed.')
     for (const region of names) orphanCount.set({ region }, 0)
     for (const region of names) orphanAge.set({ region }, 0)
-    for (const one of orphans) orphanCount.set({ region: one.region }, one.orphans)
-    for (const one of orphans) orphanAge.set({ region: one.region }, one.oldestSeconds)
+    for (const figure of orphans) orphanCount.set({ region: figure.region }, figure.orphans)
+    for (const figure of orphans) orphanAge.set({ region: figure.region }, figure.oldestSeconds)
 
     const warm = gauge('svc_relay_warm_instances', 'Instances that are kept for later sessions, by state.', ['state'])
     const wanted = gauge('svc_relay_warm_instances_wanted', 'Warm instances to keep: 0 while the region is drained.')
@@ -40,7 +40,7 @@ export async function readFleetGauges(
     const capacity = gauge('svc_relay_capacity', 'Maximum number of instances.')
     for (const config of regions) {
       const { region } = config
-      const { ready, booting } = unbound.find((one) => one.region === region) ?? { ready: 0, booting: 0 }
+      const { ready, booting } = unbound.find((figure) => figure.region === region) ?? { ready: 0, booting: 0 }
       const isDrained = drainedRegions.includes(region)
       warm.set({ region, state: 'ready' }, ready)
       warm.set({ region, state: 'booting' }, booting)

@@ -1,6 +1,6 @@
 /**
- * `GET /metrics` for Prometheus: the metrics of this process, of all workers, and gauges read from Postgres. The last two are the
- * same on every API replica: aggregate replicas with `max by`, not `sum by`.
+ * `GET /metrics` for Prometheus: the metrics of this process, of all workers, and gauges read from Postgres. The last
+ * two are the same on every API replica: aggregate replicas with `max by`, not `sum by`.
  */
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { readInboxFigures } from '../../db/billing/events.ts'
@@ -65,12 +65,12 @@ async function readSharedMetrics({ sql, config }: Deps): Promise<Registry> {
   const events = gauge('svc_billing_events', 'Billing events that are not settled, by status.', ['status'])
   for (const { status, events: count } of inbox) events.set({ status }, count)
   gauge('svc_billing_oldest_pending_seconds', 'Age of the oldest event that its workflow has not applied.').set(
-    inbox.find((one) => one.status === 'pending')?.oldestSeconds ?? 0,
+    inbox.find(({ status }) => status === 'pending')?.oldestSeconds ?? 0,
   )
   gauge(
     'svc_billing_oldest_unresolved_seconds',
     'Age of the oldest event that still needs data from its provider.',
-  ).set(inbox.find((one) => one.status === 'unresolved')?.oldestSeconds ?? 0)
+  ).set(inbox.find(({ status }) => status === 'unresolved')?.oldestSeconds ?? 0)
   gauge('svc_subscriptions_overdue', 'Accounts whose subscription workflow is over a minute late.').set(overdue)
   const endedWorkflows = gauge(
     'svc_workflows_ended',

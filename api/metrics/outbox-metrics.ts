@@ -22,7 +22,7 @@ export async function readOutboxGauges(sql: Sql): Promise<(registry: Registry) =
       registers,
     })
     for (const channel of messageChannels) {
-      const { pending = 0, failed = 0, oldestSeconds = 0 } = figures.find((one) => one.channel === channel) ?? {}
+      const { pending = 0, failed = 0, oldestSeconds = 0 } = figures.find((figure) => figure.channel === channel) ?? {}
       messages.set({ channel, state: 'pending' }, pending)
       messages.set({ channel, state: 'failed' }, failed)
       age.set({ channel }, oldestSeconds)

@@ -7,7 +7,7 @@ import { countQuiet } from '../../domain/relay/health.ts'
 import { relayStates } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'
 
-const liveStates = relayStates.filter((one) => one !== 'stopped')
+const liveStates = relayStates.filter((state) => state !== 'stopped')
 const statesWithLimit = ['provisioning', 'grace'] as const
 
 /** Reads the figures. @returns a function that adds them to a registry. */
@@ -23,7 +23,8 @@ export async function readRelayGauges(
 
     const live = gauge('svc_relay_sessions', 'Live relay sessions by state and region.', ['state', 'region'])
     for (const region of names) for (const state of liveStates) live.set({ state, region }, 0)
-    for (const one of figures) for (const state of liveStates) live.set({ state, region: one.region }, one[state])
+    for (const figure of figures)
+      for (const state of liveStates) live.set({ state, region: figure.region }, figure[state])
     const late = gauge('svc_relay_sessions_stuck', 'Sessions two minutes behind the deadline of their state.', [
       'state',
       'region',
@@ -39,11 +40,11 @@ export async function readRelayGauges(
       ['region'],
     )
     for (const region of names) {
-      const observed = figures.find((one) => one.region === region)
+      const observed = figures.find((figure) => figure.region === region)
       quiet.set({ region }, observed ? countQuiet(observed, relay.healthTimeoutSeconds) : 0)
     }
     gauge('svc_relay_sessions_overlong', 'Live sessions older than the maximum duration.').set(
-      figures.reduce((total, one) => total + one.overlong, 0),
+      figures.reduce((total, { overlong }) => total + overlong, 0),
     )
     gauge('svc_relay_commands_undelivered', 'Accepted commands that are not delivered to their workflow.').set(
       undelivered.commands,
@@ -59,7 +60,7 @@ export async function readRelayGauges(
     const players = ofRegion('svc_relay_players', 'Connected players of all relays.')
     const roundTrip = ofRegion('svc_relay_ingest_round_trip_seconds', 'Mean round-trip time to the encoders.')
     const loss = ofRegion('svc_relay_ingest_loss_ratio', 'Mean share of packets that were lost, from 0 to 1.')
-    for (const region of names) for (const one of [streams, bits, links, players]) one.set({ region }, 0)
+    for (const region of names) for (const metric of [streams, bits, links, players]) metric.set({ region }, 0)
     for (const { region, ...ingest } of figures) {
       streams.set({ region }, ingest.streams)
       bits.set({ region }, ingest.bitrateKbps * 1000)

@@ -33,8 +33,8 @@ ${renderParameters(operation)}${renderRequest(operation)}<ul>${renderReplies(ope
 
 function renderParameters({ parameters }: Operation): string {
   const items = (parameters as readonly { name: string; in: string; required: boolean; description: string }[]).map(
-    (one) =>
-      `<li><code>${escapeHtml(one.name)}</code> (${one.in}${one.required ? ', required' : ''}): ${escapeHtml(one.description)}</li>`,
+    (parameter) =>
+      `<li><code>${escapeHtml(parameter.name)}</code> (${parameter.in}${parameter.required ? ', required' : ''}): ${escapeHtml(parameter.description)}</li>`,
   )
   return items.length === 0 ? '' : `<ul>${items.join('')}</ul>\n`
 }

@@ -1,11 +1,13 @@
-/** The API reference: Scalar's page for the OpenAPI document, and a list of the operations for browsers without scripts. */
+/**
+ * The API reference: Scalar's page for the OpenAPI document, and a list of the operations for browsers without scripts.
+ */
 import type { OpenapiDocument } from './document.ts'
 import { escapeHtml, listOperations } from './operation-list.ts'
 import type { PageFiles } from './page-files.ts'
 
 /**
- * Scalar adds style elements and style attributes. Scripts are files of this origin only, and requests go nowhere else. Its
- * stylesheet contains small images.
+ * Scalar adds style elements and style attributes. Scripts are files of this origin only, and requests go nowhere else.
+ * Its stylesheet contains small images.
  */
 export const pagePolicy = [
   "default-src 'none'",
@@ -27,7 +29,10 @@ export interface PageNames {
 /** The operation that returns an access token. */
 const signInLink = '<a href="#tag/sign-in/POST/api/v1/auth/login">Sign in with a password</a>'
 
-/** The site replaces what is between the two comments by its own head (`web/pages/reference.tsx`), and `start.js` reads `data-access`. */
+/**
+ * The site replaces what is between the two comments by its own head (`web/pages/reference.tsx`), and `start.js` reads
+ * `data-access`.
+ */
 export const renderPage = (document: OpenapiDocument, files: PageFiles, names: PageNames): string => `<!doctype html>
 <html lang="en">
 <head>

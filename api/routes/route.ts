@@ -1,4 +1,6 @@
-/** Declarations of routes: the router, the rate limits, the OpenAPI document and the docs page are derived from them. */
+/**
+ * Declarations of routes: the router, the rate limits, the OpenAPI document and the docs page are derived from them.
+ */
 import type { z } from 'zod'
 import type { AdmissionTerms, ReadName, Reads } from '../admission/admission.ts'
 import type { CallerKind, Callers } from '../admission/callers.ts'
@@ -44,8 +46,8 @@ interface Parts<
 }
 
 /**
- * What a route takes, answers and does. `api/routes.ts` adds its method, path, caller and limit. Both must agree on the kind of caller
- * and on the names of the path parameters.
+ * What a route takes, answers and does. `api/routes.ts` adds its method, path, caller and limit. Both must agree on the
+ * kind of caller and on the names of the path parameters.
  */
 export interface Declaration<in out Kind extends CallerKind, in out ParamName extends string>
   extends Parts<Kind, ParamsSchema<ParamName>, ObjectSchema, ObjectSchema, ReadName | undefined> {}

@@ -53,7 +53,7 @@ type StoredSettings = Awaited<ReturnType<typeof listNotificationSettings>>
 
 export const presentKinds = (stored: StoredSettings): z.infer<typeof OverviewView>['kinds'] => {
   const isOn = (kind: NotificationKind, channel: NotificationChannel) =>
-    stored.find((one) => one.kind === kind && one.channel === channel)?.enabled ?? isOnByDefault(kind, channel)
+    stored.find((choice) => choice.kind === kind && choice.channel === channel)?.enabled ?? isOnByDefault(kind, channel)
   return notificationKinds.map((kind) => ({ kind, email: isOn(kind, 'email'), endpoint: isOn(kind, 'endpoint') }))
 }
 

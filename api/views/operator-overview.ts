@@ -45,16 +45,17 @@ async function readOverview(sql: Sql, regions: readonly RegionConfig[]) {
     commands,
     inbox,
     workersAlive,
-    sessionsByState: (state: string) => sum(live.filter((one) => one.state === state).map((one) => one.sessions)),
+    sessionsByState: (state: string) =>
+      sum(live.filter((figure) => figure.state === state).map((figure) => figure.sessions)),
     jobs: { total: jobs.length, overdue: namesOf(jobs, isOverdue(asOf)), failing: namesOf(jobs, isFailing) },
     outbox: {
-      pending: sum(outbox.map((one) => one.pending)),
-      failed: sum(outbox.map((one) => one.failed)),
-      oldestSeconds: Math.max(0, ...outbox.map((one) => one.oldestSeconds)),
+      pending: sum(outbox.map(({ pending }) => pending)),
+      failed: sum(outbox.map(({ failed }) => failed)),
+      oldestSeconds: Math.max(0, ...outbox.map(({ oldestSeconds }) => oldestSeconds)),
     },
     orphans: {
-      instances: sum(orphans.map((one) => one.orphans)),
-      oldestSeconds: Math.max(0, ...orphans.map((one) => one.oldestSeconds)),
+      instances: sum(orphans.map((figure) => figure.orphans)),
+      oldestSeconds: Math.max(0, ...orphans.map(({ oldestSeconds }) => oldestSeconds)),
     },
     regions: regions.flatMap((region) =>
       regionRows
@@ -64,7 +65,7 @@ async function readOverview(sql: Sql, regions: readonly RegionConfig[]) {
   }
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
 const namesOf = (jobs: readonly JobRow[], has: (job: JobRow) => boolean): string[] =>
   jobs.filter(has).map(({ name }) => name)

@@ -51,7 +51,10 @@ const DockSession = LiveFields.extend({
   stopped_at: timestamp.nullable(),
 })
 
-/** The session object. The dock view has no `instance_id` and none of the fields below it; a stopped session has no secrets. */
+/**
+ * The session object. The dock view has no `instance_id` and none of the fields below it; a stopped session has no
+ * secrets.
+ */
 export const SessionView = DockSession.extend({
   instance_id: z.string().nullable().optional(),
   relay_host: z.string().nullable().optional(),

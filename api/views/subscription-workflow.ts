@@ -9,7 +9,10 @@ import { type SubscriptionSnapshot, subscriptionWorkflowId } from '../../workflo
 import type { SubscriptionWorkflows } from '../../workflows/subscription-client.ts'
 import { timestamp } from '../http/schemas.ts'
 
-/** The longest wait for the workflow's snapshot, in milliseconds: without a worker the rest of the answer is still useful. */
+/**
+ * The longest wait for the workflow's snapshot, in milliseconds: without a worker the rest of the answer is still
+ * useful.
+ */
 const snapshotMillisMax = 2000
 
 export const SubscriptionWorkflowView = z.object({

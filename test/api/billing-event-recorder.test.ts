@@ -17,7 +17,7 @@ test('repetitions that arrive together are stored once, and only one of them is 
   const { userId } = await given.user()
   const event = eventFor(userId)
   const results = await Promise.all(Array.from({ length: 50 }, () => record(event)))
-  expect(results.filter((one) => one !== undefined)).toHaveLength(1)
+  expect(results.filter((recorded) => recorded !== undefined)).toHaveLength(1)
   expect(await stored(event.key)).toHaveLength(1)
   expect(await record(event)).toBeUndefined()
 })
@@ -27,7 +27,7 @@ test('events with the same key of different providers are different events', asy
   const { userId } = await given.user()
   const event = eventFor(userId)
   const results = await Promise.all([record(event), record({ ...event, provider: 'stripe' })])
-  expect(new Set(results.map((one) => one?.id)).size).toBe(2)
+  expect(new Set(results.map((recorded) => recorded?.id)).size).toBe(2)
 })
 
 test('repetitions of an event that could not be stored fail, and a later one is stored', async () => {

@@ -34,7 +34,7 @@ describe('GET /health', () => {
   test('is ok while Postgres, Temporal and a worker are available', async () => {
     const answer = await eventually(
       () => page(service.api, '/health'),
-      (one) => one.status === 200,
+      ({ status }) => status === 200,
     )
     expect(await answer.json()).toEqual({
       status: 'ok',
@@ -100,7 +100,7 @@ describe('GET /metrics', () => {
 
     const text = await eventually(
       () => metricsOf(service.api),
-      (one) => /svc_relay_transitions_total\{.*from="grace"/.test(one),
+      (metrics) => /svc_relay_transitions_total\{.*from="grace"/.test(metrics),
     )
     expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}/)
     expect(text).not.toContain(user.email)
@@ -161,7 +161,7 @@ describe('GET /metrics', () => {
     const answer = await page(service.api, '/metrics')
     expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
     const typed = new Set<string>()
-    for (const line of (await answer.text()).split('\n').filter((one) => one !== '')) {
+    for (const line of (await answer.text()).split('\n').filter((text) => text !== '')) {
       const type = /^# TYPE (\w+) (counter|gauge|histogram|summary)$/.exec(line)
       if (type?.[1]) {
         expect(typed).not.toContain(type[1])

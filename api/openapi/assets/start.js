@@ -2,8 +2,8 @@
 /* global Scalar */
 
 /**
- * How requests are authenticated: `token` by what the visitor enters, at the API; `signed-in` and `signed-out` by the cookie of the
- * visitor, at the site, which forwards requests to the API and ignores tokens that are entered.
+ * How requests are authenticated: `token` by what the visitor enters, at the API; `signed-in` and `signed-out` by the
+ * cookie of the visitor, at the site, which forwards requests to the API and ignores tokens that are entered.
  */
 const { access } = document.querySelector('[data-access]').dataset
 const isSite = access !== 'token'
@@ -11,7 +11,8 @@ const isSite = access !== 'token'
 const response = await fetch('/openapi.json')
 const content = await response.json()
 content.info.title = document.title
-// On the site the document keeps the address of the API, so that the samples work elsewhere; `send` sends to this origin.
+// On the site the document keeps the address of the API, so that the samples work elsewhere; `send` sends to this
+// origin.
 if (!isSite) content.servers = [{ url: location.origin }]
 if (isSite) content.components.securitySchemes.accessToken.description = describeSignIn()
 for (const operation of Object.values(content.paths).flatMap((methods) => Object.values(methods)))
@@ -50,8 +51,8 @@ function describeSignIn() {
 }
 
 /**
- * Gives the header `Idempotency-Key` a new key, so that a request that is tried out is no repetition, and leaves optional query
- * parameters out of requests until they are switched on.
+ * Gives the header `Idempotency-Key` a new key, so that a request that is tried out is no repetition, and leaves
+ * optional query parameters out of requests until they are switched on.
  */
 function prepareParameters({ parameters = [], requestBody }) {
   const exampleNames = ['default', ...Object.keys(requestBody?.content?.['application/json']?.examples ?? {})]
@@ -63,8 +64,8 @@ function prepareParameters({ parameters = [], requestBody }) {
 }
 
 /**
- * Sends a request to this origin. An access token lasts a few minutes and the page is open for longer, so a request that the site
- * refuses for its token is sent again with the next one.
+ * Sends a request to this origin. An access token lasts a few minutes and the page is open for longer, so a request
+ * that the site refuses for its token is sent again with the next one.
  */
 async function send(input, init) {
   const request = new Request(input, init)

@@ -148,8 +148,8 @@ async function replay(request: ReplayRequest, { sql, billing }: Services): Promi
 }
 
 /**
- * Parses the stored bytes. An event without bytes, or of a provider that is not configured, stays as it is. If a request to the
- * provider fails, an event that has an effect stays as it is, and any other one is resolved by a job.
+ * Parses the stored bytes. An event without bytes, or of a provider that is not configured, stays as it is. If a
+ * request to the provider fails, an event that has an effect stays as it is, and any other one is resolved by a job.
  */
 async function parseAgain({ event, status }: StoredEvent, provider: BillingProvider): Promise<ReceivedBillingEvent> {
   const { body } = event

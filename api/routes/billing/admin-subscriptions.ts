@@ -30,16 +30,16 @@ const OperatorSubscription = z
   })
   .meta({ id: 'OperatorSubscription' })
 
-const present = (one: AccountSubscription): z.infer<typeof OperatorSubscription> => ({
-  provider: one.provider,
-  subscription_id: one.subscriptionId,
-  kind: one.kind,
-  status: one.status,
-  quantity: one.quantity,
-  period_start: one.periodStart?.toISOString() ?? null,
-  period_end: one.periodEnd?.toISOString() ?? null,
-  updated_at: one.updatedAt.toISOString(),
-  customer_id: one.customerId,
+const present = (subscription: AccountSubscription): z.infer<typeof OperatorSubscription> => ({
+  provider: subscription.provider,
+  subscription_id: subscription.subscriptionId,
+  kind: subscription.kind,
+  status: subscription.status,
+  quantity: subscription.quantity,
+  period_start: subscription.periodStart?.toISOString() ?? null,
+  period_end: subscription.periodEnd?.toISOString() ?? null,
+  updated_at: subscription.updatedAt.toISOString(),
+  customer_id: subscription.customerId,
 })
 
 export const listOfAccount = route.operator({
@@ -97,11 +97,11 @@ export const listUnusedBilledAccounts = route.operator({
     const rows = await listUnusedBilling(sql, query.billed, query.cursor, pageMax + 1)
     const accounts = rows.slice(0, pageMax)
     return ok({
-      accounts: accounts.map((one) => ({
-        user_id: one.userId,
-        masked_email: one.maskedEmail,
-        addons_without_plan: one.addonsWithoutPlan,
-        billed_plans: one.billedPlans,
+      accounts: accounts.map((account) => ({
+        user_id: account.userId,
+        masked_email: account.maskedEmail,
+        addons_without_plan: account.addonsWithoutPlan,
+        billed_plans: account.billedPlans,
       })),
       next_cursor: rows.length > pageMax ? (accounts.at(-1)?.userId ?? null) : null,
     })

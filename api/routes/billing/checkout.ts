@@ -88,8 +88,8 @@ function findMissing(plan: PlanRow, body: z.infer<typeof CheckoutBody>): Pick<Ch
 }
 
 /**
- * Whether the plan ends at a known time: it is cancelled, or complimentary with an end. A new plan may be bought before that. A
- * complimentary plan without an end makes a bought one pointless.
+ * Whether the plan ends at a known time: it is cancelled, or complimentary with an end. A new plan may be bought before
+ * that. A complimentary plan without an end makes a bought one pointless.
  */
 const isEnding = ({ planStatus, endsAt }: PlanRow): boolean =>
   planStatus === 'cancelled' || (planStatus === 'active' && endsAt !== null)

@@ -1,4 +1,6 @@
-/** The page where a customer manages payments: the provider's page for this customer if it has one, or a configured URL. */
+/**
+ * The page where a customer manages payments: the provider's page for this customer if it has one, or a configured URL.
+ */
 import { z } from 'zod'
 import { findCustomerId } from '../../../db/billing/customers.ts'
 import { findPlan } from '../../../db/billing/subscriptions.ts'
@@ -56,8 +58,8 @@ export const isBrowserUrl = (url: string, siteUrl: string): boolean =>
   url.startsWith('https://') || url.startsWith(`${siteUrl}/`)
 
 /**
- * The page for managing payments. A personal URL expires within minutes, so this names a page of the site that requests one on
- * demand.
+ * The page for managing payments. A personal URL expires within minutes, so this names a page of the site that requests
+ * one on demand.
  */
 export async function findManageUrl(userId: string, { sql, config, billing }: Services): Promise<string | null> {
   if (billing.sandbox) return `${config.siteUrl}/sandbox/subscriptions`

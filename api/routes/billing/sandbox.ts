@@ -1,6 +1,6 @@
 /**
- * Sandbox controls: a user plays outcomes that would happen at a real billing provider. Each outcome arrives as a signed webhook.
- * With another billing provider these routes answer 404.
+ * Sandbox controls: a user plays outcomes that would happen at a real billing provider. Each outcome arrives as a
+ * signed webhook. With another billing provider these routes answer 404.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
@@ -35,14 +35,14 @@ const SubscriptionView = z
   })
   .meta({ id: 'SandboxSubscription' })
 
-const present = (one: SandboxSubscription): z.infer<typeof SubscriptionView> => ({
-  subscription_id: one.id,
-  kind: one.kind,
-  quantity: one.quantity,
-  status: one.status,
-  period_end: one.periodEnd?.toISOString() ?? null,
-  outcomes: listAllowedOutcomes(one),
-  version: formatVersion(one),
+const present = (subscription: SandboxSubscription): z.infer<typeof SubscriptionView> => ({
+  subscription_id: subscription.id,
+  kind: subscription.kind,
+  quantity: subscription.quantity,
+  status: subscription.status,
+  period_end: subscription.periodEnd?.toISOString() ?? null,
+  outcomes: listAllowedOutcomes(subscription),
+  version: formatVersion(subscription),
 })
 
 export const list = route.user({
@@ -89,8 +89,8 @@ export const act = route.user({
 })
 
 /**
- * Refuses requests without a version while another one is running: their sender cannot have its result, and a second payment
- * would be a renewal.
+ * Refuses requests without a version while another one is running: their sender cannot have its result, and a second
+ * payment would be a renewal.
  */
 async function runExclusively<Result>(id: string, { sql }: Services, run: () => Promise<Result>): Promise<Result> {
   if (!(await claimSandboxSubscription(sql, id)))

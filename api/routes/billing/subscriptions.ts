@@ -40,16 +40,16 @@ export function presentSubscriptions(
   { billing }: Services,
 ): SubscriptionReply[] {
   const hasTwoPlans = all.filter(isBilledPlan).length > 1
-  return all.map((one) => ({
-    subscription_id: one.subscriptionId,
-    kind: one.kind,
-    status: one.status,
-    quantity: one.quantity,
-    renews_at: one.status === 'active' ? (one.periodEnd?.toISOString() ?? null) : null,
-    ends_at: one.status === 'cancelled' ? (one.periodEnd?.toISOString() ?? null) : null,
-    billed_without_plan: planTier === 'free' && isBilledAddon(one),
-    billed_twice: hasTwoPlans && isBilledPlan(one),
-    can_cancel: one.provider === billing.provider.name && isCancellable(one),
+  return all.map((subscription) => ({
+    subscription_id: subscription.subscriptionId,
+    kind: subscription.kind,
+    status: subscription.status,
+    quantity: subscription.quantity,
+    renews_at: subscription.status === 'active' ? (subscription.periodEnd?.toISOString() ?? null) : null,
+    ends_at: subscription.status === 'cancelled' ? (subscription.periodEnd?.toISOString() ?? null) : null,
+    billed_without_plan: planTier === 'free' && isBilledAddon(subscription),
+    billed_twice: hasTwoPlans && isBilledPlan(subscription),
+    can_cancel: subscription.provider === billing.provider.name && isCancellable(subscription),
   }))
 }
 
@@ -111,7 +111,7 @@ async function readSubscription(
 ): Promise<SubscriptionReply> {
   const [plan, all] = await Promise.all([findPlan(services.sql, userId), listSubscriptions(services.sql, userId)])
   const views = presentSubscriptions(all, plan?.planTier ?? 'free', services)
-  const view = views.find((one) => one.subscription_id === subscriptionId)
+  const view = views.find(({ subscription_id }) => subscription_id === subscriptionId)
   if (!view) throw new Refusal('not_found')
   return view
 }

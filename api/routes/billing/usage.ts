@@ -99,7 +99,7 @@ export const days = route.user({
       ...usage,
       ...presentForecast(usage),
       connections: presentConnections(sumByConnection(days)),
-      days: days.map((one) => ({ ...one, connections: presentConnections(one.connections) })),
+      days: days.map((day) => ({ ...day, connections: presentConnections(day.connections) })),
     })
   },
 })

@@ -85,7 +85,10 @@ export const webhook = route.none({
   },
 })
 
-/** Makes the first attempt to resolve a stored event, and wakes the workflows of the changed accounts. A job makes further attempts. */
+/**
+ * Makes the first attempt to resolve a stored event, and wakes the workflows of the changed accounts. A job makes
+ * further attempts.
+ */
 async function resolveAndSignal(id: string, { billing, sql, deliveries, subscriptions }: Services): Promise<void> {
   const deps = { provider: billing.provider, events: createUnresolvedEvents(sql) }
   for (const userId of await resolveEvent({ id, attempts: 0 }, deps))

@@ -99,7 +99,7 @@ async function changeRegion(
   action: RegionAction,
   act: OperatorAct,
 ): Promise<z.infer<typeof RegionView>> {
-  const region = config.regions.find((one) => one.region === name)
+  const region = config.regions.find(({ region: known }) => known === name)
   if (!region) throw new Refusal('not_found')
   return presentRegion(region, await recordRegionChange(sql, name, action, act))
 }

@@ -85,7 +85,7 @@ export const capacity = route.none({
   examples: capacityExamples,
   handle: async (_, { findRegionStatuses }) => {
     const { regions, asOf } = await findRegionStatuses()
-    const has = (status: CapacityStatus) => regions.some((one) => one.status === status)
+    const has = (status: CapacityStatus) => regions.some((region) => region.status === status)
     return ok({
       status: has('available') ? 'available' : has('limited') ? 'limited' : 'full',
       regions: regions.map(({ region, status }) => ({

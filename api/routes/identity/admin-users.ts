@@ -181,7 +181,10 @@ export const grant = route.operator({
   },
 })
 
-/** The response waits this long for the subscription workflow. The grant is stored even if the workflow is not available. */
+/**
+ * The response waits this long for the subscription workflow. The grant is stored even if the workflow is not
+ * available.
+ */
 const applyMillisMax = 5000
 
 /** Resolves once the subscription workflow has applied the event, or after {@link applyMillisMax}. */

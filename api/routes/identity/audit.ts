@@ -41,7 +41,10 @@ const present = (row: AuditRow): z.infer<typeof EntryView> => ({
   detail: { ...row.detail, ...presentAttempts(row) },
 })
 
-/** Details of an entry that counts several attempts: their number since `at`, the last time, and whether from several addresses. */
+/**
+ * Details of an entry that counts several attempts: their number since `at`, the last time, and whether from several
+ * addresses.
+ */
 const presentAttempts = ({ attempts, lastAt, hasSeveralSources }: AuditRow): AuditRow['detail'] =>
   attempts === null || attempts === 1
     ? {}

@@ -98,7 +98,7 @@ function presentOverview(overview: OperatorOverview): z.infer<typeof Overview> {
 }
 
 function presentInbox(inbox: OperatorOverview['inbox']): z.infer<typeof Overview>['billing_events'] {
-  const find = (status: BillingEventStatus) => inbox.find((one) => one.status === status)
+  const find = (status: BillingEventStatus) => inbox.find((figure) => figure.status === status)
   return {
     pending: find('pending')?.events ?? 0,
     parked: find('parked')?.events ?? 0,

@@ -44,7 +44,9 @@ export const OperatorSession = SessionView.extend({
 const pageSize = 100
 /** The longest wait for the result of a command or a transition, in milliseconds. */
 const workflowMillisMax = 5000
-/** The longest wait for a workflow's snapshot, in milliseconds: without a worker the rest of the answer is still useful. */
+/**
+ * The longest wait for a workflow's snapshot, in milliseconds: without a worker the rest of the answer is still useful.
+ */
 const snapshotMillisMax = 2000
 
 /** A session without its secrets: an operator can inspect it but not connect to it. */

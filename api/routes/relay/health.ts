@@ -1,6 +1,6 @@
 /**
- * Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. A relay that
- * runs without a session reports too, and its report waits for an assignment.
+ * Health reports of relays. A report without a change costs a share of one batched write and reaches no workflow. A
+ * relay that runs without a session reports too, and its report waits for an assignment.
  */
 import type { IncomingMessage } from 'node:http'
 import { z } from 'zod'
@@ -23,8 +23,8 @@ import type { Services } from '../../services.ts'
 import { route } from '../route.ts'
 
 /**
- * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs. Unknown
- * members, and so all free text, are dropped.
+ * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs.
+ * Unknown members, and so all free text, are dropped.
  */
 const lenient = <Value>(schema: z.ZodType<Value>) => schema.optional().catch(undefined)
 const count = lenient(z.number().min(0))
@@ -53,7 +53,9 @@ const Stats = z.object({
   ),
 })
 
-/** When the relay should report again at once: the next wait or, with an assignment, the first report of the session. */
+/**
+ * When the relay should report again at once: the next wait or, with an assignment, the first report of the session.
+ */
 const soonSeconds = 0.2
 
 /** Undefined when the report does not state whether a stream comes in. */
@@ -192,7 +194,10 @@ async function reportBound(
   })
 }
 
-/** Answers with an assignment at once or after a wait, with `assignment: null` after the wait, or that the relay should stop. */
+/**
+ * Answers with an assignment at once or after a wait, with `assignment: null` after the wait, or that the relay should
+ * stop.
+ */
 async function reportUnbound(
   { instance_id: instanceId, wait_seconds: waitSeconds = 0 }: ReportBody,
   { socket }: IncomingMessage,
@@ -222,8 +227,8 @@ function openAssignment(sealing: Sealing, instance: UnboundInstance) {
 }
 
 /**
- * Makes the sweep run at once for an instance that has no session any more. A stopped session is final, which makes a second
- * observation of its instance unnecessary.
+ * Makes the sweep run at once for an instance that has no session any more. A stopped session is final, which makes a
+ * second observation of its instance unnecessary.
  */
 async function sweepInstance(sql: Sql, instanceId: string, stoppedSessionId: string | null): Promise<void> {
   if (stoppedSessionId !== null) await markOrphan(sql, instanceId, stoppedSessionId)

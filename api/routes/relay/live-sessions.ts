@@ -34,7 +34,9 @@ import {
 import { route } from '../route.ts'
 import { ConnectionId } from '../schemas.ts'
 
-/** The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is. */
+/**
+ * The longest wait for a workflow to carry out a command, in milliseconds. The reply then shows the session as it is.
+ */
 const workflowMillisMax = 2000
 
 const OneSession = z.object({ session: SessionView })
@@ -163,9 +165,9 @@ async function carryOut(
   services: Services,
 ): Promise<ShownSessionRow> {
   const { deliveries } = services
-  for (const one of toDeliver) {
-    if (one.id === session.id) await deliveries.sendAndWait(one, workflowMillisMax)
-    else deliveries.send(one)
+  for (const delivery of toDeliver) {
+    if (delivery.id === session.id) await deliveries.sendAndWait(delivery, workflowMillisMax)
+    else deliveries.send(delivery)
   }
   return readAgain(session, services)
 }
@@ -225,7 +227,7 @@ export const active = route.user({
   examples: {
     replies: {
       200: {
-        one: { summary: 'One live relay', value: { session: activeSession, sessions: [activeSession] } },
+        live: { summary: 'One live relay', value: { session: activeSession, sessions: [activeSession] } },
         none: { summary: 'No live relay', value: { session: null, sessions: [] } },
       },
     },
@@ -239,7 +241,9 @@ export const active = route.user({
       : undefined
     const views = sessions.map((row) => presentSession(row, config.relay, secrets))
     const session =
-      query.connection_id === undefined ? views[0] : views.find((one) => one.connection_id === query.connection_id)
+      query.connection_id === undefined
+        ? views[0]
+        : views.find(({ connection_id }) => connection_id === query.connection_id)
     return ok({ session: session ?? null, sessions: views })
   },
 })

@@ -63,12 +63,12 @@ describe('an error response', () => {
     [login, { method: 'POST', body: '{', headers: { 'Content-Type': 'application/json' } }, 400, 'invalid_request'],
     [login, { method: 'POST', body: 'hello' }, 415, 'unsupported_media_type'],
   ])('for %s has exactly a code and a message, and a unique request id', async (path, request, status, code) => {
-    const [one, other] = [await ask(path, request), await ask(path, request)]
-    expect(outcome(one)).toEqual([status, code])
-    expect(JSON.parse(one.text)).toEqual({ error: { code, message: expect.stringMatching(/./) } })
-    expect(one.headers.get('content-type')).toBe('application/json; charset=utf-8')
-    expect(one.headers.get('x-request-id')).toMatch(uuidPattern)
-    expect(one.headers.get('x-request-id')).not.toBe(other.headers.get('x-request-id'))
+    const [first, second] = [await ask(path, request), await ask(path, request)]
+    expect(outcome(first)).toEqual([status, code])
+    expect(JSON.parse(first.text)).toEqual({ error: { code, message: expect.stringMatching(/./) } })
+    expect(first.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(first.headers.get('x-request-id')).toMatch(uuidPattern)
+    expect(first.headers.get('x-request-id')).not.toBe(second.headers.get('x-request-id'))
   })
 
   test('for an unexpected error reveals no details, which are in the log', async () => {

@@ -122,7 +122,9 @@ describe('while Postgres is unavailable', () => {
       async () => (await api.get('/auth/session', { bearer })).status,
       (status) => status === 200,
     )
-    expect((await Promise.all(requests())).map((one) => one.status)).toEqual([200, 200, 403, 200, 401, 201, 200, 404])
+    expect((await Promise.all(requests())).map(({ status }) => status)).toEqual([
+      200, 200, 403, 200, 401, 201, 200, 404,
+    ])
   })
 
   test('a connection that is lost during a query causes 503, not 500', async () => {

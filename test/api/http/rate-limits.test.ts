@@ -17,10 +17,10 @@ describe('requests are counted', () => {
   })
 
   test('by the address that the one trusted proxy added, regardless of earlier entries', async () => {
-    const one = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
+    const server = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
     const forged = ['1.1.1.1, 192.0.2.1', '2.2.2.2,192.0.2.1', '3.3.3.3, 4.4.4.4, 192.0.2.1', '192.0.2.1']
-    expect(await count(one, forged)).toEqual([200, 200, 200, 429])
-    expect(await count(one, ['192.0.2.1, 192.0.2.9', 'unknown', '', 'a'.repeat(5000)])).toEqual([200, 200, 200, 200])
+    expect(await count(server, forged)).toEqual([200, 200, 200, 429])
+    expect(await count(server, ['192.0.2.1, 192.0.2.9', 'unknown', '', 'a'.repeat(5000)])).toEqual([200, 200, 200, 200])
   })
 
   test('by the address that the first of two trusted proxies added', async () => {
@@ -31,19 +31,19 @@ describe('requests are counted', () => {
   })
 
   test('by the /64 of an IPv6 address, and by the IPv4 address of an IPv4-mapped one', async () => {
-    const one = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
+    const server = await startApi({ ...limits, SVC_TRUSTED_PROXY_HOPS: '1' })
     const same = ['2001:db8:0:7::1', '2001:db8:0:7:ffff::2', '2001:0DB8:0000:0007:1:2:3:4', '2001:db8:0:7::3%eth0']
-    expect(await count(one, same)).toEqual([200, 200, 200, 429])
-    expect(await count(one, ['2001:db8:0:8::1', '2001:db8::1'])).toEqual([200, 200])
+    expect(await count(server, same)).toEqual([200, 200, 200, 429])
+    expect(await count(server, ['2001:db8:0:8::1', '2001:db8::1'])).toEqual([200, 200])
     const mapped = ['::ffff:192.0.2.1', '192.0.2.1', '::FFFF:192.0.2.1', '::ffff:192.0.2.1']
-    expect(await count(one, mapped)).toEqual([200, 200, 200, 429])
-    expect(await count(one, ['::ffff:192.0.2.2'])).toEqual([200])
+    expect(await count(server, mapped)).toEqual([200, 200, 200, 429])
+    expect(await count(server, ['::ffff:192.0.2.2'])).toEqual([200])
   })
 
   test('and the response has the remaining quota and the time of the reset', async () => {
-    const one = await startApi(limits)
+    const server = await startApi(limits)
     const answers = []
-    for (let round = 0; round < 4; round += 1) answers.push(await one.get('/capacity/status', { ip: '192.0.2.77' }))
+    for (let round = 0; round < 4; round += 1) answers.push(await server.get('/capacity/status', { ip: '192.0.2.77' }))
     expect(answers.map((each) => each.headers.get('ratelimit'))).toEqual([
       expect.stringMatching(/^"capacity";r=2;t=(60|59)$/),
       expect.stringMatching(/^"capacity";r=1;t=(60|59|58)$/),
@@ -53,18 +53,20 @@ describe('requests are counted', () => {
     for (const each of answers) expect(each.headers.get('ratelimit-policy')).toBe('"capacity";q=3;w=60')
     expect(answers[3]?.body.error?.code).toBe('rate_limited')
     expect(Number(answers[3]?.headers.get('retry-after'))).toBeGreaterThan(50)
-    await one.sql`update rate_limit_windows set opened_at = opened_at - interval '1 minute'`
-    expect((await one.get('/capacity/status', { ip: '192.0.2.77' })).status).toBe(200)
+    await server.sql`update rate_limit_windows set opened_at = opened_at - interval '1 minute'`
+    expect((await server.get('/capacity/status', { ip: '192.0.2.77' })).status).toBe(200)
   })
 
   test('exactly, by concurrent replicas', async () => {
-    const one = await startApi({ SVC_RATE_LIMITS: highLimits({ capacity: 20 }) })
+    const server = await startApi({ SVC_RATE_LIMITS: highLimits({ capacity: 20 }) })
     const other = await startApi({
       SVC_RATE_LIMITS: highLimits({ capacity: 20 }),
-      DATABASE_URL: one.services.config.database.url,
+      DATABASE_URL: server.services.config.database.url,
     })
     const answers = await Promise.all(
-      Array.from({ length: 60 }, (_, round) => (round % 2 ? one : other).get('/capacity/status', { ip: '192.0.2.5' })),
+      Array.from({ length: 60 }, (_, round) =>
+        (round % 2 ? server : other).get('/capacity/status', { ip: '192.0.2.5' }),
+      ),
     )
     expect(answers.filter((each) => each.status === 200)).toHaveLength(20)
   })

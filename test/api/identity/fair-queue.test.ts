@@ -130,7 +130,7 @@ describe('a fair queue', () => {
         const open = tasks.filter(({ closes }) => !closes)
         for (const name of ['a', 'b', 'c'])
           expect(started.filter((label) => label.startsWith(name))).toEqual(
-            open.filter((one) => one.name === name).map(({ label }) => label),
+            open.filter((opened) => opened.name === name).map(({ label }) => label),
           )
         expect(await settled(first)).toHaveLength(runningMax)
       }),
@@ -146,7 +146,7 @@ describe('a fair queue', () => {
         async (parties, bounds) => {
           const { work, endAll } = createWork()
           const queue = createFairQueue({ ...bounds, waitSecondsMax })
-          const tasks = parties.map((one, index) => queue.run(client(one), work(`${one}${index}`)))
+          const tasks = parties.map((name, index) => queue.run(client(name), work(`${name}${index}`)))
           const outcome = settled(tasks)
           await endAll()
           const results = await outcome
@@ -158,7 +158,7 @@ describe('a fair queue', () => {
           // Behind those that ran at once, a refused party had no fewer places than any other, give or take one.
           const waited = results.slice(bounds.runningMax)
           const placesOf = (name: string) =>
-            waited.filter((one, index) => isDone(one) && parties[index + bounds.runningMax] === name).length
+            waited.filter((task, index) => isDone(task) && parties[index + bounds.runningMax] === name).length
           for (const [index, result] of waited.entries()) {
             if (isDone(result)) continue
             const own = placesOf(parties[index + bounds.runningMax] ?? '')

@@ -16,7 +16,7 @@ const start = (limits: Readonly<Record<string, number>>, variables: Readonly<Rec
 const guess = async (at: TestApi, password: string, ip: string) =>
   (await at.get('/admin/sessions', { headers: basic(password), ip })).status
 const times = (count: number) => Array.from({ length: count }, (_, n) => n)
-const count = (statuses: readonly number[], status: number) => statuses.filter((one) => one === status).length
+const count = (statuses: readonly number[], status: number) => statuses.filter((answered) => answered === status).length
 
 let addresses = 0
 const freshAddress = () => `192.0.2.${++addresses}`

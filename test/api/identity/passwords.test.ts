@@ -56,7 +56,7 @@ test.each([
     const passwords = holdPasswords(api, { runningMax: 1, waitingMax: 6, waitSecondsMax: 600 })
     const { email, password } = await api.given.user()
     const statuses: number[] = []
-    const count = (status: number) => statuses.filter((one) => one === status).length
+    const count = (status: number) => statuses.filter((answered) => answered === status).length
     const flood = Array.from({ length: 20 }, async (_, n) => {
       statuses.push((await api.post('/auth/login', guess(n), { ip: address(n) })).status)
     })
@@ -112,7 +112,8 @@ describe('sign-ins that wait for a hash', () => {
     const signingIn = api.post('/auth/login', { email, password })
     passwords.completeAll()
     expect((await signingIn).status).toBe(200)
-    // A request is logged after its reply, and the guess that ran has its failure counted after its hash: the order may differ.
+    // A request is logged after its reply, and the guess that ran has its failure counted after its hash: the order may
+    // differ.
     const statuses = await eventually(completed, ({ length }) => length === 9)
     expect(statuses.toSorted()).toEqual([200, 401, ...Array(7).fill(503)])
     await outcome

@@ -29,11 +29,11 @@ test('two processes share the count, also after both are restarted', async () =>
   // All that a process has of its own is created with its API.
   const startTwo = () =>
     Promise.all([1, 2].map(() => startApi({ ...limits, DATABASE_URL: database.url }))) as Promise<[TestApi, TestApi]>
-  const [one, other] = await startTwo()
-  const account = await one.given.user()
-  expect(await Promise.all([0, 1, 2, 3].map((round) => login(round % 2 ? one : other, guess(), '192.0.2.1')))).toEqual([
-    401, 401, 401, 401,
-  ])
+  const [first, second] = await startTwo()
+  const account = await first.given.user()
+  expect(
+    await Promise.all([0, 1, 2, 3].map((round) => login(round % 2 ? first : second, guess(), '192.0.2.1'))),
+  ).toEqual([401, 401, 401, 401])
   const [, restarted] = await startTwo()
   expect(await guessFrom(restarted, ['192.0.2.1', '192.0.2.1'])).toEqual([401, 429])
   expect(await login(restarted, account, '192.0.2.1')).toBe(429)

@@ -1,6 +1,6 @@
 /**
- * Whether an address has an account is not to be read off the clock: nearly all of the time is bcrypt's, so its calls are counted.
- * `test/system/sign-in-timing.test.ts` measures the time.
+ * Whether an address has an account is not to be read off the clock: nearly all of the time is bcrypt's, so its calls
+ * are counted. `test/system/sign-in-timing.test.ts` measures the time.
  */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'

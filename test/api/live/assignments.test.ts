@@ -70,8 +70,11 @@ test('five hundred waiting reports hold no connection of Postgres, and each gets
   expect((await api.get('/capacity/status')).status).toBe(200)
   await assignInstance(sql, first, sessionId)
   await assignInstance(sql, second, otherSessionId)
-  const [one, two] = await Promise.all(answers.slice(0, 2))
-  expect([one?.body.assignment?.session_id, two?.body.assignment?.session_id]).toEqual([sessionId, otherSessionId])
+  const [earlier, later] = await Promise.all(answers.slice(0, 2))
+  expect([earlier?.body.assignment?.session_id, later?.body.assignment?.session_id]).toEqual([
+    sessionId,
+    otherSessionId,
+  ])
   await sql`update instances set retired_at = now() where session_id is null`
   const rest = await Promise.all(answers.slice(2))
   expect(rest.filter(({ status, body }) => status !== 200 || body.desired !== 'stop')).toEqual([])

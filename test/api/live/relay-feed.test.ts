@@ -8,15 +8,18 @@ import { writeActive, writeAge, writeProvisionFailed, writeStopGrace, writeStopp
 import { connectSocket } from '../../support/relay-sockets.ts'
 import { eventually, passageTo, type RelayUser, startService, type TestService } from '../../support/relays.ts'
 
-/** Two api processes with one database, without a worker, so that sessions keep their states. Neither reads periodically. */
+/**
+ * Two api processes with one database, without a worker, so that sessions keep their states. Neither reads
+ * periodically.
+ */
 const relaySecret = randomBytes(48).toString('base64')
 const slow = {
   SVC_RELAY_AUTH_SECRET: relaySecret,
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: '300',
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '900',
 }
-const one = await startService({ worker: false, variables: slow })
-const { config } = one.api.services
+const service = await startService({ worker: false, variables: slow })
+const { config } = service.api.services
 const other = await startService({
   worker: false,
   variables: {
@@ -27,10 +30,10 @@ const other = await startService({
     SVC_API_URL: config.apiUrl,
   },
 })
-const { sql } = one.api
+const { sql } = service.api
 
 async function startedSession(user?: RelayUser, connection_id = 'default') {
-  const owner = user ?? (await one.user())
+  const owner = user ?? (await service.user())
   const { session } = (await owner.start({ connection_id })).body
   return { user: owner, session, id: session.session_id, token: session.relay_ws_token }
 }
@@ -44,12 +47,12 @@ const writeActiveSilently = (at: Database, sessionId: string) =>
 
 test('the holder of a session token gets the dock view when it connects, at each change, and the stopped state at last', async () => {
   const { id, token } = await startedSession()
-  const client = await connectSocket(one.api.url, { token })
+  const client = await connectSocket(service.api.url, { token })
   expect(client.socket.protocol).toBe('svc.relay.v1')
   const first = await client.message(() => true)
   expect(first).toMatchObject({ type: 'session', session: { session_id: id, state: 'provisioning' } })
   await writeActive(sql, id)
-  const { session } = await client.message((one) => one.session.state === 'active')
+  const { session } = await client.message((message) => message.session.state === 'active')
   expect(session).toMatchObject({ relay_host_masked: '198.51.x.x' })
   for (const field of ['relay_host', 'pair_token', 'relay_ws_token', 'connect', 'instance_id'])
     expect(session).not.toHaveProperty(field)
@@ -78,7 +81,7 @@ test('a change that is made through one process reaches the clients of another',
 test('a user gets all live sessions, those that start later, and their last states, and no session of another user', async () => {
   const { user, id } = await startedSession()
   const second = await startedSession(user, 'second')
-  const client = await connectSocket(one.api.url, { bearer: user.bearer })
+  const client = await connectSocket(service.api.url, { bearer: user.bearer })
   await eventually(
     () => client.messages.length,
     (count) => count === 2,
@@ -96,7 +99,7 @@ test('a user gets all live sessions, those that start later, and their last stat
 test('a client of one session gets no message of another session of the account', async () => {
   const { user, id, token } = await startedSession()
   const second = await startedSession(user, 'second')
-  const client = await connectSocket(one.api.url, { token })
+  const client = await connectSocket(service.api.url, { token })
   await client.message(() => true)
   await writeActive(sql, second.id)
   await writeActive(sql, id)
@@ -106,7 +109,7 @@ test('a client of one session gets no message of another session of the account'
 
 test('the changes of one transaction arrive as one message', async () => {
   const { id, token } = await startedSession()
-  const client = await connectSocket(one.api.url, { token })
+  const client = await connectSocket(service.api.url, { token })
   await client.message(() => true)
   await sql.begin(async (tx) => {
     await writeStopGrace(tx, id)
@@ -118,7 +121,7 @@ test('the changes of one transaction arrive as one message', async () => {
 
 test('a change that clients do not see sends nothing', async () => {
   const { id, token } = await startedSession()
-  const client = await connectSocket(one.api.url, { token })
+  const client = await connectSocket(service.api.url, { token })
   await client.message(() => true)
   await sql`update relay_sessions set command_delivered_seq = command_seq, deliver_at = now() where id = ${id}`
   await writeActive(sql, id)
@@ -129,7 +132,7 @@ test('a change that clients do not see sends nothing', async () => {
 test('after its connection for session changes was lost, every client gets the present state again', async () => {
   const { user, id, token } = await startedSession()
   const clients = await Promise.all([
-    connectSocket(one.api.url, { token }),
+    connectSocket(service.api.url, { token }),
     connectSocket(other.api.url, { bearer: user.bearer }),
   ])
   for (const client of clients) await client.message(() => true)
@@ -147,7 +150,7 @@ test('what changes without a session change is sent at the next periodic read', 
   const client = await connectSocket(often.api.url, { bearer: user.bearer })
   await client.message(() => true)
   await writeActiveSilently(often.api.sql, session.session_id)
-  await client.message((one) => one.session.state === 'active')
+  await client.message((message) => message.session.state === 'active')
   expect(client.messages).toHaveLength(2)
 })
 
@@ -160,7 +163,7 @@ test('a session that is about to reach its longest duration is sent again at the
   expect(first.session.ending_soon).toBe(false)
   // Without a session change, as when time passes. The session ends at 5400 s.
   await writeAge(often.api.sql, session.session_id, 5390)
-  const { session: warned } = await client.message((one) => one.session.ending_soon === true)
+  const { session: warned } = await client.message((message) => message.session.ending_soon === true)
   const { created_at, ends_at, idle_ends_at } = (await user.active()).session ?? {}
   expect(warned).toEqual({ ...first.session, ending_soon: true, created_at, ends_at, idle_ends_at })
   expect((await user.active()).session).toMatchObject({ ending_soon: true })
@@ -168,7 +171,7 @@ test('a session that is about to reach its longest duration is sent again at the
 
 test('the last message of a session that could not be created has the reason', async () => {
   const { id, token } = await startedSession()
-  const client = await connectSocket(one.api.url, { token })
+  const client = await connectSocket(service.api.url, { token })
   await writeProvisionFailed(sql, id, 'capacity')
   const { session } = await client.message((message) => message.session.state === 'stopped')
   expect(session).toMatchObject({ reason: 'provision_failed', detail: 'capacity' })
@@ -186,9 +189,9 @@ test('the begin and the end of a stream are sent at once, and its bitrate at the
   await writeActive(sql, id)
   const client = await connectSocket(other.api.url, { token })
   await client.message(() => true)
-  for (const bitrate_kbps of [5000, 6000, 7000]) await reportStream(one, id, { publishing: true, bitrate_kbps })
+  for (const bitrate_kbps of [5000, 6000, 7000]) await reportStream(service, id, { publishing: true, bitrate_kbps })
   await client.message(({ session }) => session.ingest?.publishing === true)
-  await reportStream(one, id, { publishing: false })
+  await reportStream(service, id, { publishing: false })
   await client.message(({ session }) => session.ingest?.publishing === false)
   expect(client.messages.length).toBeLessThanOrEqual(3)
 
@@ -247,7 +250,7 @@ test('after a restart of Postgres every client gets the present state, and later
 
 test('the deletion of an account closes the sockets of its sessions', async () => {
   const { user, token } = await startedSession()
-  const client = await connectSocket(one.api.url, { token })
+  const client = await connectSocket(service.api.url, { token })
   await client.message(() => true)
   await sql`delete from users where id = ${user.userId}`
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%' and datname = current_database()`
@@ -259,7 +262,7 @@ test('a burst of changes is coalesced, and every client gets the last one', asyn
   await writeStopGrace(sql, id)
   const clients = await Promise.all(
     Array.from({ length: 30 }, (_, index) =>
-      connectSocket(one.api.url, index % 2 === 0 ? { token } : { bearer: user.bearer }),
+      connectSocket(service.api.url, index % 2 === 0 ? { token } : { bearer: user.bearer }),
     ),
   )
   const times = Array.from({ length: 100 }, (_, index) => new Date(Date.now() + (index + 1) * 60_000).toISOString())

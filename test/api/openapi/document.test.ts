@@ -102,7 +102,7 @@ describe('docs/openapi.json', () => {
   test('has every route and nothing else', () => {
     const declared = routes.map((route) => `${route.method} ${basePath}${route.path}`)
     const unversioned = unversionedOperations.map(({ path }) => `GET ${path}`)
-    expect(operations.map((one) => one.title).sort()).toEqual([...declared, ...unversioned].sort())
+    expect(operations.map(({ title }) => title).sort()).toEqual([...declared, ...unversioned].sort())
   })
 
   test('has no dangling references', () => {
@@ -115,7 +115,7 @@ describe('docs/openapi.json', () => {
   test('declares each path parameter once, as required', () => {
     for (const { title, path, operation } of operations) {
       const inPath = (operation.parameters as { name: string; in: string; required: boolean }[]).filter(
-        (one) => one.in === 'path',
+        (parameter) => parameter.in === 'path',
       )
       const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true }))
       expect(inPath, title).toMatchObject(wanted)
@@ -145,7 +145,9 @@ describe('docs/openapi.json', () => {
 
   test('uses only security schemes that it defines', () => {
     const known = Object.keys(document.components.securitySchemes)
-    const used = operations.flatMap(({ operation }) => operation.security?.flatMap((one) => Object.keys(one)) ?? [])
+    const used = operations.flatMap(
+      ({ operation }) => operation.security?.flatMap((requirement) => Object.keys(requirement)) ?? [],
+    )
     expect(known).toEqual(expect.arrayContaining([...new Set(used)]))
   })
 

@@ -19,7 +19,10 @@ interface Described {
 const described = (method: string, path: string) =>
   document.paths[path]?.[method.toLowerCase()] as unknown as Described | undefined
 
-/** What a schema says about examples: the problem of each one that it does not accept, or accepts only without some members. */
+/**
+ * What a schema says about examples: the problem of each one that it does not accept, or accepts only without some
+ * members.
+ */
 const problemsOf = (schema: z.ZodType, examples: Examples = {}, isStrict = false) =>
   Object.entries(examples).flatMap(([name, { value }]) => {
     const result = schema.safeParse(value)
@@ -80,8 +83,11 @@ describe('the examples', () => {
     'POST /billing/checkout',
     'POST /billing/webhook',
   ])('show the request and the reply of %s', (title) => {
-    const { route, operation } = titled.find((one) => one.title === title) ?? {}
-    const bodies = [operation?.requestBody, ...Object.values(operation?.responses ?? {}).filter((one) => one.content)]
+    const { route, operation } = titled.find((candidate) => candidate.title === title) ?? {}
+    const bodies = [
+      operation?.requestBody,
+      ...Object.values(operation?.responses ?? {}).filter(({ content }) => content),
+    ]
     for (const body of route?.method === 'GET' ? bodies.slice(1) : bodies)
       expect(Object.keys(body?.content?.['application/json']?.examples ?? {})).not.toEqual([])
   })

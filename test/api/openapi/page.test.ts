@@ -76,7 +76,7 @@ describe('the files of the API reference', () => {
   test('are the same with and without compression', async () => {
     for (const path of [...scripts, ...styles, '/docs', '/openapi.json']) {
       const [plain, compressed] = await Promise.all(
-        ['identity', 'br'].map((one) => get(path, { 'Accept-Encoding': one })),
+        ['identity', 'br'].map((encoding) => get(path, { 'Accept-Encoding': encoding })),
       )
       expect(plain?.headers.get('content-encoding')).toBeNull()
       expect(compressed?.headers.get('content-encoding')).toBe('br')

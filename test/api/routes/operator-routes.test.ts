@@ -26,7 +26,9 @@ const { paths } = JSON.parse(await readFile(documentPath, 'utf8')) as {
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 )
-const forOperators = operations.filter(({ operation }) => operation.security?.some((one) => 'operator' in one))
+const forOperators = operations.filter(({ operation }) =>
+  operation.security?.some((requirement) => 'operator' in requirement),
+)
 
 let [api, apiWithoutOperators]: TestApi[] = []
 beforeAll(async () => {
@@ -79,8 +81,8 @@ const withOnePage = ['/api/v1/admin/users/{id}/subscriptions']
 test('every list has pages with a cursor', () => {
   const lists = forOperators.filter(({ method, operation }) => method === 'GET' && listsOf(operation).length > 0)
   const hasCursor = ({ operation }: (typeof lists)[number]) =>
-    operation.parameters?.some((one) => one.in === 'query' && one.name === 'cursor') === true
-  expect(lists.filter((one) => !hasCursor(one)).map(({ path }) => path)).toEqual([...withOnePage, ...withoutPages])
+    operation.parameters?.some((parameter) => parameter.in === 'query' && parameter.name === 'cursor') === true
+  expect(lists.filter((list) => !hasCursor(list)).map(({ path }) => path)).toEqual([...withOnePage, ...withoutPages])
   for (const { operation, path } of lists)
     expect([path, 'next_cursor' in propertiesOf(operation)]).toEqual([path, !withoutPages.includes(path)])
   expect(lists.length).toBeGreaterThan(7)

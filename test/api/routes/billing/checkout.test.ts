@@ -83,11 +83,11 @@ describe('a checkout', () => {
 
   test('of the plan is possible while another checkout is unpaid', async () => {
     const customer = await newCustomer(api)
-    const [one, other] = [
+    const [first, second] = [
       await customer.openSubscription({ plan: 'paid' }),
       await customer.openSubscription({ plan: 'paid' }),
     ]
-    expect(one).not.toBe(other)
+    expect(first).not.toBe(second)
   })
 
   test('of add-ons buys only what is missing to the requested total', async () => {

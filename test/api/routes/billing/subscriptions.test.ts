@@ -49,7 +49,7 @@ describe.concurrent('the subscriptions of an account', () => {
     expect(await ownOf(customer)).toEqual([])
     const plan = await customer.buy({ plan: 'paid' })
     const addons = await customer.buy({ addons: 2 })
-    const [planEnd, addonsEnd] = (await customer.listSandboxSubscriptions()).map((one) => one.period_end)
+    const [planEnd, addonsEnd] = (await customer.listSandboxSubscriptions()).map(({ period_end }) => period_end)
     const good = { billed_without_plan: false, billed_twice: false, ends_at: null, can_cancel: true }
     expect(await ownOf(customer)).toEqual([
       { ...good, subscription_id: plan, kind: 'plan', status: 'active', quantity: 1, renews_at: planEnd },
@@ -90,7 +90,7 @@ describe.concurrent('add-ons of a plan that has ended', () => {
   test('are not shown as billed without a plan while there is another plan', async () => {
     const { customer } = await customerWithAddonsOnly()
     await customer.buy({ plan: 'paid' })
-    expect((await ownOf(customer)).map((one) => one.billed_without_plan)).toEqual([false, false])
+    expect((await ownOf(customer)).map(({ billed_without_plan }) => billed_without_plan)).toEqual([false, false])
   })
 
   test('are recorded in the audit each time that a plan ends', async () => {
@@ -129,7 +129,7 @@ describe.concurrent('two plans of one account', () => {
 
   test('are both shown as billed twice until one is cancelled, and recorded in the audit once', async () => {
     const { customer, first, second } = await customerWithTwoPlans()
-    expect((await ownOf(customer)).map((one) => [one.kind, one.billed_twice])).toEqual([
+    expect((await ownOf(customer)).map(({ kind, billed_twice }) => [kind, billed_twice])).toEqual([
       ['plan', true],
       ['plan', true],
     ])
@@ -138,7 +138,13 @@ describe.concurrent('two plans of one account', () => {
       status: 'cancelled',
       billed_twice: false,
     })
-    expect((await ownOf(customer)).map((one) => [one.subscription_id, one.status, one.billed_twice])).toEqual(
+    expect(
+      (await ownOf(customer)).map(({ subscription_id, status, billed_twice }) => [
+        subscription_id,
+        status,
+        billed_twice,
+      ]),
+    ).toEqual(
       expect.arrayContaining([
         [first, 'cancelled', false],
         [second, 'active', false],

@@ -34,7 +34,7 @@ interface Capacity {
 }
 
 const capacity = async () => (await service.api.get<Capacity>('/capacity/status')).body
-const rooms = async () => (await capacity()).regions.map((one) => one.status)
+const rooms = async () => (await capacity()).regions.map(({ status }) => status)
 
 describe('the manifest', () => {
   test('lists each region with its image; the first is the default unless one is configured', async () => {
@@ -50,7 +50,7 @@ describe('the manifest', () => {
       ping_url: null,
       image,
     })
-    expect(body.regions.map((one) => [one.region, one.default, one.available])).toEqual([
+    expect(body.regions.map((region) => [region.region, region.default, region.available])).toEqual([
       ['eu', true, true],
       ['us', false, true],
       ['closed', false, false],
@@ -76,18 +76,18 @@ test('the capacity status is public and follows the number of live relays', asyn
     ],
     as_of: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
   })
-  const [one, other] = [await service.user(), await service.user()]
-  await other.start({ region: 'us' })
+  const [first, second] = [await service.user(), await service.user()]
+  await second.start({ region: 'us' })
   await statuses('available', 'full', 'full')
-  for (const name of ['a', 'b', 'c']) await one.start({ connection_id: name })
+  for (const name of ['a', 'b', 'c']) await first.start({ connection_id: name })
   await statuses('available', 'full', 'full')
-  await one.start({ connection_id: 'd' })
+  await first.start({ connection_id: 'd' })
   await statuses('limited', 'full', 'full')
   expect((await capacity()).status).toBe('limited')
-  await other.start({ connection_id: 'e' })
+  await second.start({ connection_id: 'e' })
   await statuses('full', 'full', 'full')
   expect((await capacity()).status).toBe('full')
-  const { body } = await service.api.get<Manifest>('/relay/manifest', { bearer: one.bearer })
+  const { body } = await service.api.get<Manifest>('/relay/manifest', { bearer: first.bearer })
   expect(body.regions.map((each) => each.available)).toEqual([false, false, false])
 
   await service.api.sql`

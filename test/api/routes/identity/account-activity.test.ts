@@ -114,7 +114,9 @@ describe('the activity of an account', () => {
       await addEntries(user.userId, action)
     expect(await actionsOf(user, `?group=${group}`)).toEqual(actions)
     const audit = await api.get<Page>(`/auth/audit?group=${group}`, { bearer: user.bearer })
-    expect(audit.body.entries.map(({ action }) => action)).toEqual(actions.filter((one) => !one.startsWith('relay_')))
+    expect(audit.body.entries.map(({ action }) => action)).toEqual(
+      actions.filter((action) => !action.startsWith('relay_')),
+    )
   })
 
   test('is paged with each entry once, also of the same time, while entries are added', async () => {
@@ -132,7 +134,7 @@ describe('the activity of an account', () => {
     const entries = pages.flatMap((page) => page.entries)
     expect(new Set(entries.map(({ id }) => id)).size).toBe(121)
     const times = entries.map(({ at }) => Date.parse(at))
-    expect(times).toEqual(times.toSorted((one, other) => other - one))
+    expect(times).toEqual(times.toSorted((a, b) => b - a))
   })
 
   test.each([

@@ -189,10 +189,10 @@ describe('concurrent confirmations', () => {
 
   test('of two accounts for the same address give it to one', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const [one, other, email] = [await api.given.user(), await api.given.user(), freshEmail()]
-      await request(one, email)
+      const [user, otherUser, email] = [await api.given.user(), await api.given.user(), freshEmail()]
+      await request(user, email)
       const first = tokenTo(email)
-      await request(other, email)
+      await request(otherUser, email)
       const answers = await Promise.all([confirm(first), confirm(tokenTo(email))])
       expect(answers.map(statusAndCode).toSorted()).toEqual([
         [204, undefined],

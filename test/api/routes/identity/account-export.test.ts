@@ -91,10 +91,10 @@ test('every column of a table with rows of an account is exported or left out fo
       where c.table_schema = 'public' and c.table_name = name order by column_name) as columns
     from own order by name`
   expect(tables.map((table) => table.name)).toEqual(
-    [...exportedTables.map((one) => one.table), ...Object.keys(unexportedTables)].toSorted(),
+    [...exportedTables.map(({ table }) => table), ...Object.keys(unexportedTables)].toSorted(),
   )
   for (const { table, columns, leftOut } of exportedTables) {
-    const stored = tables.find((one) => one.name === table)?.columns
+    const stored = tables.find(({ name }) => name === table)?.columns
     expect([table, [...columns, ...Object.keys(leftOut)].toSorted()]).toEqual([table, stored?.toSorted()])
   }
 })
@@ -105,7 +105,7 @@ describe('an export', () => {
     await fillTables(user)
     const { status, body, headers } = await exportOwn(user)
     expect([status, body.user_id]).toEqual([200, user.userId])
-    expect(Object.keys(body.tables)).toEqual(exportedTables.map((one) => one.table))
+    expect(Object.keys(body.tables)).toEqual(exportedTables.map(({ table }) => table))
     for (const { table, columns } of exportedTables) {
       const rows = body.tables[table] ?? []
       expect([table, rows.length > 0]).toEqual([table, true])

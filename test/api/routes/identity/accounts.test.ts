@@ -47,7 +47,7 @@ describe('sign-up', () => {
   test('creates one account for concurrent requests', async () => {
     const email = freshEmail()
     const answers = await Promise.all(Array.from({ length: 8 }, () => signup(email)))
-    expect(answers.map((one) => one.status).sort()).toEqual([201, ...Array(7).fill(409)])
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)])
   })
 
   test.each([
@@ -187,7 +187,7 @@ describe('the limit on wrong passwords of an account', async () => {
     const guesses = await Promise.all(
       Array.from({ length: 10 }, () => login(user.email, 'a wrong guess', '203.0.113.1', braked)),
     )
-    expect(guesses.filter((one) => one.status === 401)).toHaveLength(3)
+    expect(guesses.filter(({ status }) => status === 401)).toHaveLength(3)
   })
 })
 
@@ -278,7 +278,7 @@ test('password hashing beyond the queue limit is refused with 503', async () => 
   )
   finish()
   const results = await Promise.allSettled(hashes)
-  expect(results.map((one) => one.status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'rejected'])
   const [, , refused] = results
   expect(refused).toMatchObject({ reason: { code: 'temporarily_unavailable', headers: { 'Retry-After': '1' } } })
 })

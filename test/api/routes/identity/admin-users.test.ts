@@ -64,7 +64,7 @@ describe('an account', () => {
   test('is found by its address in any case, and not by another', async () => {
     const user = await service.user()
     const found = await get<Users>(`/users?email=${encodeURIComponent(` ${user.email.toUpperCase()} `)}`)
-    expect([found.status, found.body.users.map((one) => one.id), found.body.next_cursor]).toEqual([
+    expect([found.status, found.body.users.map(({ id }) => id), found.body.next_cursor]).toEqual([
       200,
       [user.userId],
       null,
@@ -86,7 +86,7 @@ describe('an account', () => {
       const page: { body: { users: readonly { id: string }[]; next_cursor: string | null } } = await get(
         `/users?plan_tier=free&plan_status=none&disabled=true${cursor === null ? '' : `&cursor=${cursor}`}`,
       )
-      listed.push(...page.body.users.map((one) => one.id))
+      listed.push(...page.body.users.map(({ id }) => id))
       sizes.push(page.body.users.length)
       cursor = page.body.next_cursor
     } while (cursor !== null)
@@ -95,7 +95,7 @@ describe('an account', () => {
     expect(new Set(listed).size).toBe(listed.length)
     expect(ids.filter((id) => !listed.includes(id))).toEqual([])
     const paid = await get<Users>('/users?plan_tier=paid&disabled=true')
-    expect(paid.body.users.filter((one) => ids.includes(one.id))).toEqual([])
+    expect(paid.body.users.filter(({ id }) => ids.includes(id))).toEqual([])
     for (const query of ['?plan_tier=gold', '?disabled=yes', '?disabled=true&cursor=x'])
       expect(statusAndCode(await get(`/users${query}`))).toEqual([400, 'invalid_request'])
   })
@@ -104,7 +104,7 @@ describe('an account', () => {
     const { userId, email } = await service.user()
     await service.api.sql`update users set email = ${`é${email}`} where id = ${userId}`
     const { body } = await get<Users>(`/users?email=${encodeURIComponent(`e\u0301${email}`)}`)
-    expect(body.users.map((one) => one.id)).toEqual([userId])
+    expect(body.users.map(({ id }) => id)).toEqual([userId])
   })
 
   test('is not found by an address that only looks like its own', async () => {
@@ -122,7 +122,7 @@ describe('an account', () => {
     expect(body.user).toMatchObject({ id: user.userId, email: user.email, plan_tier: 'paid', disabled: false })
     expect(body.entitlement).toMatchObject({ active_managed_conns: 1, max_concurrent_conns: 2 })
     expect(body.usage).toMatchObject({ consumed_seconds: 0, enforcement: expect.any(String) })
-    expect(body.sessions.map((one) => one.session_id)).toEqual([session.session_id])
+    expect(body.sessions.map(({ session_id }) => session_id)).toEqual([session.session_id])
     expect(statusAndCode(await get(`/users/${randomUUID()}`))).toEqual([404, 'not_found'])
   })
 })

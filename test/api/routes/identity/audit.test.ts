@@ -94,7 +94,7 @@ describe('the audit trail of an account', () => {
     expect(pages.map((page) => page.entries.length)).toEqual([50, 50, 21])
     const ids = pages.flatMap((page) => page.entries.map((entry) => BigInt(entry.id)))
     expect(new Set(ids).size).toBe(121)
-    expect(ids).toEqual(ids.toSorted((one, other) => (one < other ? 1 : -1)))
+    expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)))
   })
 })
 
@@ -139,7 +139,7 @@ describe('repeated attempts of unauthenticated callers', () => {
     expect(entries.filter((entry) => entry.action === 'did_something')).toHaveLength(5)
     const timesOf = (action: string) =>
       entries.filter((entry) => entry.action === action).map((entry) => Number(entry.detail.times ?? 1))
-    const sum = (counts: readonly number[]) => counts.reduce((one, other) => one + other, 0)
+    const sum = (counts: readonly number[]) => counts.reduce((a, b) => a + b, 0)
     for (const [action, times] of [
       ['password_reset_requested', 120],
       ['sign_in_failed', 6],

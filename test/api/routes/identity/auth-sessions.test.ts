@@ -96,7 +96,7 @@ test('fifty concurrent refreshes of one token at two processes leave one valid t
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, round) => refresh(user.refreshToken, round % 2 ? replica : api)),
   )
-  expect(new Set(answers.map((one) => one.status))).toEqual(new Set([200]))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   const live = await api.sql`
     select encode(token_hash, 'hex') as hash from refresh_tokens
     where auth_session_id = ${user.authSessionId} and replaced_at is null and superseded_at is null`
@@ -219,5 +219,5 @@ test('a user can revoke their own auth sessions, repeatedly, and no others', asy
   expect((await end(lost.authSessionId, user.bearer)).status).toBe(204)
   expect(await isAlive(lost.bearer)).toBe(false)
   const { body } = await api.get<Sessions>('/auth/sessions', { bearer: user.bearer })
-  expect(body.sessions.map((one) => one.id)).toEqual([user.authSessionId])
+  expect(body.sessions.map(({ id }) => id)).toEqual([user.authSessionId])
 })

@@ -140,21 +140,21 @@ class PassTime implements fc.AsyncCommand<Model, Real> {
     await api.sql`
       update login_attempts set created_at = created_at - make_interval(secs => ${this.seconds}),
         expires_at = expires_at - make_interval(secs => ${this.seconds})
-      where id = any(${real.map((one) => one.login_attempt_id)}::uuid[])`
+      where id = any(${real.map(({ login_attempt_id }) => login_attempt_id)}::uuid[])`
   }
 }
 
 test('in any sequence of starts, polls, approvals, denials and waits no login issues tokens twice or too late', async () => {
   const which = fc.nat({ max: 2 })
-  const poll = which.map((one) => new Poll(one))
+  const poll = which.map((index) => new Poll(index))
   const decide = fc
     .tuple(which, fc.constantFrom('approve', 'approve', 'deny'), fc.constantFrom(0, 0, 0, 1))
-    .map(([one, decision, person]) => new Decide(one, decision as 'approve' | 'deny', person))
+    .map(([index, decision, person]) => new Decide(index, decision as 'approve' | 'deny', person))
   const commands = fc.commands(
     [
       fc.constant(new Start()),
       ...[poll, poll, poll, decide, decide],
-      which.map((one) => new PollWithWrongToken(one)),
+      which.map((index) => new PollWithWrongToken(index)),
       fc.constantFrom(2, 140, 160).map((seconds) => new PassTime(seconds)),
     ],
     { maxCommands: 14, size: 'max' },
@@ -175,10 +175,10 @@ test('concurrent polls, approvals and denials issue at most one token set', asyn
       const { name, ...attempt } = await startOne()
       const path = `/attempts/${attempt.login_attempt_id}`
       const answers = await Promise.all(
-        acts.map((one) => {
-          if (one === 'poll') return ask('/poll', attempt)
-          if (one === 'deny') return ask(`${path}/deny`, undefined, people[0].bearer)
-          return ask(`${path}/approve`, undefined, people[one === 'approve' ? 0 : 1].bearer)
+        acts.map((step) => {
+          if (step === 'poll') return ask('/poll', attempt)
+          if (step === 'deny') return ask(`${path}/deny`, undefined, people[0].bearer)
+          return ask(`${path}/approve`, undefined, people[step === 'approve' ? 0 : 1].bearer)
         }),
       )
       for (const [status] of answers) expect([200, 204, 403, 404, 410, 429]).toContain(status)

@@ -74,7 +74,7 @@ test('the tokens are issued once, also to concurrent polls', async () => {
     const attempt = await start()
     await decide(attempt, 'approve', user.bearer)
     const polls = await Promise.all(Array.from({ length: 10 }, () => poll(attempt)))
-    expect(polls.map((one) => one.status).sort()).toEqual([200, ...Array(9).fill(410)])
+    expect(polls.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(410)])
     expect(statusAndCode(await poll(attempt))).toEqual([410, 'attempt_consumed'])
   }
 })
@@ -131,9 +131,12 @@ test('a decided attempt is not found by other users', async () => {
 })
 
 test('of two concurrent approvals by different users one succeeds', async () => {
-  const [one, other] = [await api.given.user(), await api.given.user()]
+  const [first, second] = [await api.given.user(), await api.given.user()]
   const attempt = await start()
-  const answers = await Promise.all([decide(attempt, 'approve', one.bearer), decide(attempt, 'approve', other.bearer)])
+  const answers = await Promise.all([
+    decide(attempt, 'approve', first.bearer),
+    decide(attempt, 'approve', second.bearer),
+  ])
   expect(answers.map((answer) => answer.status).sort()).toEqual([204, 404])
 })
 
@@ -217,8 +220,8 @@ test('a wrong poll token and an unknown attempt give the same response', async (
     poll({ ...attempt, login_attempt_id: unknown }),
     poll({ ...attempt, login_attempt_id: 'no\0uuid' }),
   ])
-  expect(answers.map((one) => one.status)).toEqual([404, 404, 404, 404])
-  expect(new Set(answers.map((one) => JSON.stringify(one.body))).size).toBe(1)
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404])
+  expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1)
 })
 
 test('an approval is void after the account was disabled', async () => {

@@ -1,4 +1,6 @@
-/** Any order of signing up, signing in, linking, unlinking, merging, confirming and resetting, held against a rule book. */
+/**
+ * Any order of signing up, signing in, linking, unlinking, merging, confirming and resetting, held against a rule book.
+ */
 import { randomUUID } from 'node:crypto'
 import { Socket } from 'node:net'
 import fc from 'fast-check'
@@ -204,18 +206,22 @@ const asRows = ({ accounts }: Model) =>
     email: address && addressOf(address),
     verified,
     password: password && `hash of ${passwordOf(password)}`,
-    identities: identities.map((one) => `${one.provider}/${idOf(one)}${one.isVerified ? ' verified' : ''}`).sort(),
+    identities: identities
+      .map((linked) => `${linked.provider}/${idOf(linked)}${linked.isVerified ? ' verified' : ''}`)
+      .sort(),
   }))
 
 /** Invariants of every order of steps, independent of the model. */
 function expectSafe({ accounts }: Model): void {
-  const identities = accounts.flatMap((account) => account.identities.map((one) => `${one.provider}/${idOf(one)}`))
+  const identities = accounts.flatMap((account) =>
+    account.identities.map((linked) => `${linked.provider}/${idOf(linked)}`),
+  )
   expect(new Set(identities).size).toBe(identities.length)
   for (const { address, verified, onlyConfirmed, password, identities } of accounts) {
-    expect(identities.filter((one) => one.isVerified && (one.person !== address || !verified))).toEqual([])
+    expect(identities.filter((linked) => linked.isVerified && (linked.person !== address || !verified))).toEqual([])
     // The person who created the account may still have access and may link others, until a reset.
     if (onlyConfirmed) continue
-    const holders = new Set([...identities.map((one) => one.person), ...(password && address ? [password] : [])])
+    const holders = new Set([...identities.map((linked) => linked.person), ...(password && address ? [password] : [])])
     expect(holders.size).toBe(1)
     if (verified) expect([...holders]).toEqual([address])
   }
@@ -254,8 +260,8 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 )
 
 /**
- * From nothing, from where a merge waits for a password or for the owner's Twitch, from where the owner of an address has
- * confirmed a stranger's account, or from where a provider has come to vouch for an address late.
+ * From nothing, from where a merge waits for a password or for the owner's Twitch, from where the owner of an address
+ * has confirmed a stranger's account, or from where a provider has come to vouch for an address late.
  */
 const beginning = fc.constantFrom<Step[]>(
   [],

@@ -91,13 +91,13 @@ describe('a merge', () => {
     const { confirm, proveAs } = await beginMerge(oauth, user)
     await proveAs('twitch', linkedAccount)
     const byProvider = await Promise.all(Array.from({ length: 50 }, () => confirm()))
-    expect(byProvider.map((one) => one.status).sort()).toEqual([200, ...Array(49).fill(400)])
+    expect(byProvider.map(({ status }) => status).sort()).toEqual([200, ...Array(49).fill(400)])
 
     const other = await beginMerge(oauth)
     const { password } = other.user
     const byPassword = await Promise.all(Array.from({ length: 50 }, () => other.confirm({ password })))
-    expect(byPassword.filter((one) => one.status === 200)).toHaveLength(1)
-    for (const one of byPassword) expect([200, 400, 410]).toContain(one.status)
+    expect(byPassword.filter(({ status }) => status === 200)).toHaveLength(1)
+    for (const { status } of byPassword) expect([200, 400, 410]).toContain(status)
   })
 })
 
@@ -235,7 +235,7 @@ describe('guessing the password of a merge', () => {
   test('ends the merge after more than five wrong passwords, also concurrent ones', async () => {
     const { user, merge, confirm } = await beginMerge(oauth)
     const guesses = await Promise.all(Array.from({ length: 20 }, () => confirm({ password: 'a wrong guess' })))
-    expect(guesses.map((one) => one.status).sort()).toEqual([...Array(6).fill(401), ...Array(14).fill(410)])
+    expect(guesses.map(({ status }) => status).sort()).toEqual([...Array(6).fill(401), ...Array(14).fill(410)])
     expect(codeOf(await confirm({ password: user.password }))).toEqual([410, 'merge_expired'])
     const tooLate = await start('twitch', { intent: 'merge', merge_request_id: merge.merge_request_id })
     expect(codeOf(tooLate)).toEqual([410, 'merge_expired'])

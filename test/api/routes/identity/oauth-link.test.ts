@@ -42,12 +42,12 @@ describe('linking', () => {
     await authorize('discord', newProviderAccount(), linking(user))
     const { linked_accounts } = await fetchUser(api, user.bearer)
     const headers = { Authorization: `Basic ${btoa(`operator:${operatorPassword}`)}` }
-    const [one, found] = await Promise.all([
+    const [fetched, found] = await Promise.all([
       api.get<{ user: object }>(`/admin/users/${user.userId}`, { headers }),
       api.get<{ users: object[] }>(`/admin/users?email=${user.email}`, { headers }),
     ])
     expect(linked_accounts).toContainEqual({ provider: 'discord', linked: true })
-    for (const shown of [one.body.user, found.body.users[0]]) expect(shown).toMatchObject({ linked_accounts })
+    for (const shown of [fetched.body.user, found.body.users[0]]) expect(shown).toMatchObject({ linked_accounts })
   })
 
   test('can be repeated', async () => {
@@ -94,7 +94,7 @@ describe('linking', () => {
     const backs = []
     for (const user of users) backs.push(await visitProvider('google', person, linking(user)))
     const answers = await Promise.all(backs.map((callbackParams) => sendCallback('google', callbackParams)))
-    expect(answers.map((one) => one.status).sort()).toEqual([200, 409, 409, 409, 409])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409])
   })
 
   test('verifies the account’s own address if the provider has verified it, and no other', async () => {
@@ -185,7 +185,7 @@ describe('unlinking', () => {
       const user = { bearer: body.cp_access_jwt ?? '' }
       await authorize('twitch', newProviderAccount(), linking(user))
       const answers = await Promise.all([unlink(user, 'google'), unlink(user, 'twitch')])
-      expect(answers.map((one) => one.status).sort()).toEqual([204, 409])
+      expect(answers.map(({ status }) => status).sort()).toEqual([204, 409])
       expect(await linked(user)).toHaveLength(1)
     }
   })

@@ -1,4 +1,7 @@
-/** Accounts that an attacker created with the victim's address before the victim signed up (Sudhodanan and Paverd, 2022). */
+/**
+ * Accounts that an attacker created with the victim's address before the victim signed up (Sudhodanan and Paverd,
+ * 2022).
+ */
 import { expect, test } from 'vitest'
 import { insertUser } from '../../../../db/identity/users.ts'
 import type { TokenSet } from '../../../support/api.ts'
@@ -92,7 +95,7 @@ test('two concurrent callbacks of the owner both sign in', async () => {
       await visitProvider('google', owner),
     ]
     const answers = await Promise.all(backs.map((callbackParams) => sendCallback('google', callbackParams)))
-    expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
+    expect(answers.map(({ body }) => body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
     for (const { body } of answers) expect((await fetchUser(api, body.cp_access_jwt)).id).toBe(attacker.userId)
   }
 })

@@ -82,11 +82,13 @@ describe('sign-in', () => {
 
   test('with the same user id at two providers signs in to two accounts', async () => {
     const { providerUserId } = newProviderAccount()
-    const [one, other] = [
+    const [first, second] = [
       await authorize('google', newProviderAccount({ providerUserId })),
       await authorize('twitch', newProviderAccount({ providerUserId })),
     ]
-    const ids = await Promise.all([one, other].map(async (each) => (await fetchUser(api, each.body.cp_access_jwt)).id))
+    const ids = await Promise.all(
+      [first, second].map(async (each) => (await fetchUser(api, each.body.cp_access_jwt)).id),
+    )
     expect(new Set(ids).size).toBe(2)
   })
 
@@ -162,8 +164,8 @@ describe('sign-in', () => {
         await visitProvider(name, person),
       ]
       const answers = await Promise.all(backs.map((callbackParams) => sendCallback(name, callbackParams)))
-      expect(answers.map((one) => one.body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
-      const ids = await Promise.all(answers.map(async (one) => (await fetchUser(api, one.body.cp_access_jwt)).id))
+      expect(answers.map(({ body }) => body.status)).toEqual(['signed_in', 'signed_in', 'signed_in'])
+      const ids = await Promise.all(answers.map(async ({ body }) => (await fetchUser(api, body.cp_access_jwt)).id))
       expect(new Set(ids).size).toBe(1)
     }
   })
@@ -176,7 +178,7 @@ describe('sign-in', () => {
         await visitProvider('twitch', newProviderAccount({ email })),
       ] as const
       const answers = await Promise.all([sendCallback('google', backs[0]), sendCallback('twitch', backs[1])])
-      expect(answers.map((one) => one.body.status).sort()).toEqual(['merge_required', 'signed_in'])
+      expect(answers.map(({ body }) => body.status).sort()).toEqual(['merge_required', 'signed_in'])
       expect(await api.sql`select from users where email = ${email}`).toHaveLength(1)
     }
   })
@@ -215,8 +217,8 @@ describe('an authorization request', () => {
     const person = newProviderAccount()
     const callbackParams = await visitProvider('google', person)
     const answers = await Promise.all(Array.from({ length: 20 }, () => sendCallback('google', callbackParams)))
-    expect(answers.map((one) => one.status).sort()).toEqual([200, ...Array(19).fill(400)])
-    const signedIn = answers.find((one) => one.status === 200)
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(400)])
+    const signedIn = answers.find(({ status }) => status === 200)
     const { id } = await fetchUser(api, signedIn?.body.cp_access_jwt)
     expect(await api.sql`select from auth_sessions where user_id = ${id}`).toHaveLength(1)
   })
@@ -271,7 +273,7 @@ describe('an authorization request', () => {
     const answers = await Promise.all(
       Array.from({ length: 21 }, () => limited.post('/auth/oauth/discord/start', { intent: 'sign_in' }, asking)),
     )
-    expect(answers.map((one) => one.status).sort()).toEqual([...Array(20).fill(201), 429])
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(20).fill(201), 429])
     // Callbacks are not limited, so that users who are at the provider can return.
     const callbackParams = { code: 'c', state: 's', binding: 'b' }
     expect(codeOf(await limited.post('/auth/oauth/discord/callback', callbackParams, asking))).toEqual([

@@ -1,4 +1,6 @@
-/** Which identities a password reset keeps: those whose provider has verified the address that the link was mailed to. */
+/**
+ * Which identities a password reset keeps: those whose provider has verified the address that the link was mailed to.
+ */
 import { describe, expect, test } from 'vitest'
 import type { OAuthProviderName } from '../../../../providers/oauth/provider.ts'
 import { statusAndCode, type TokenSet } from '../../../support/api.ts'

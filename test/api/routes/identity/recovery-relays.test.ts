@@ -78,7 +78,7 @@ async function expectNewRelay(bearer: string): Promise<void> {
   const { session_id: id } = started.body.session
   const active = () =>
     service.api.get<{ sessions: SessionView[] }>('/relay/active', { bearer }).then(({ body }) => body.sessions)
-  const [session] = await eventually(active, ([one]) => one?.session_id === id && one.state === 'active')
+  const [session] = await eventually(active, ([first]) => first?.session_id === id && first.state === 'active')
   expect(session?.connect?.srt_url).toMatch(new RegExp(`publish/live/${await streamTokenOf(bearer)}$`))
 }
 
@@ -156,7 +156,7 @@ test.each([
   const bearer = await resetPassword(attacker.email)
   expect(await streamTokenOf(bearer)).toBe(before)
   const { body } = await service.api.get<{ sessions: SessionView[] }>('/relay/active', { bearer })
-  expect(body.sessions.map((one) => one.session_id)).toEqual([session.session_id])
+  expect(body.sessions.map(({ session_id }) => session_id)).toEqual([session.session_id])
   const [row] = await service.api.sql`select command from relay_sessions where id = ${session.session_id}`
   expect(row).toEqual({ command: 'run' })
 })

@@ -1,4 +1,7 @@
-/** Mails about changes of an account that another person may have made. They are read from the outbox of a service with SMTP. */
+/**
+ * Mails about changes of an account that another person may have made. They are read from the outbox of a service with
+ * SMTP.
+ */
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openMessage } from '../../../../db/notifications/outbox.ts'

@@ -40,7 +40,7 @@ const onAtFirst = [
   'relays_surplus by email',
 ]
 /** What is on besides what is on at first. */
-const enabled = async () => (await listOn()).filter((one) => !onAtFirst.includes(one))
+const enabled = async () => (await listOn()).filter((choice) => !onAtFirst.includes(choice))
 const audit = async () =>
   (
     await sql<{ action: string; initiator: string; detail: object }[]>`

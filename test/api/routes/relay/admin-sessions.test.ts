@@ -232,9 +232,9 @@ describe('the list of sessions', () => {
     expect(pages.map((page) => page.sessions.length)).toEqual([100, 100, 5])
     const sessions = pages.flatMap((page) => page.sessions)
     expect(new Set(sessions.map(({ session_id }) => session_id)).size).toBe(205)
-    const times = sessions.map((one) => one.created_at)
+    const times = sessions.map(({ created_at }) => created_at)
     expect(times).toEqual([...times].sort().reverse())
-    expect(sessions.every((one) => one.user_id === user.userId)).toBe(true)
+    expect(sessions.every(({ user_id }) => user_id === user.userId)).toBe(true)
     await service.api.sql`delete from users where id = ${user.userId}`
   })
 

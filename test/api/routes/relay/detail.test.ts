@@ -10,11 +10,11 @@ beforeAll(async () => {
   service = await startService({ worker: false })
 })
 
-interface One {
+interface Single {
   readonly session: { readonly reason: string; readonly detail: string | null }
 }
 interface Page {
-  readonly sessions: readonly One['session'][]
+  readonly sessions: readonly Single['session'][]
 }
 
 test.each([...provisioningDetails, null])('the owner and operators see the detail %s', async (detail) => {
@@ -22,15 +22,15 @@ test.each([...provisioningDetails, null])('the owner and operators see the detai
   const { session_id } = (await user.start()).body.session
   await writeProvisionFailed(service.api.sql, session_id, detail)
   const { api } = service
-  const [stopped, docked, list, one, found, shown] = [
+  const [stopped, docked, list, single, found, shown] = [
     (await user.stop({ session_id })).body.session,
-    (await api.post<One>('/relay/stop?view=dock', { session_id }, { bearer: user.bearer })).body.session,
+    (await api.post<Single>('/relay/stop?view=dock', { session_id }, { bearer: user.bearer })).body.session,
     (await api.get<Page>('/relay/sessions', { bearer: user.bearer })).body.sessions[0],
-    (await api.get<One>(`/relay/sessions/${session_id}`, { bearer: user.bearer })).body.session,
+    (await api.get<Single>(`/relay/sessions/${session_id}`, { bearer: user.bearer })).body.session,
     (await api.get<Page>(`/admin/sessions?user_id=${user.userId}`, { headers: operator })).body.sessions[0],
-    (await api.get<One>(`/admin/sessions/${session_id}`, { headers: operator })).body.session,
+    (await api.get<Single>(`/admin/sessions/${session_id}`, { headers: operator })).body.session,
   ]
-  for (const session of [stopped, docked, list, one, found, shown])
+  for (const session of [stopped, docked, list, single, found, shown])
     expect(session).toMatchObject({ session_id, state: 'stopped', reason: 'provision_failed', detail })
 })
 

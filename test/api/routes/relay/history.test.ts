@@ -127,7 +127,7 @@ describe('the list of ended sessions', () => {
       await service.api.sql`
         update usage_intervals set started_at = ended_at - make_interval(secs => ${index * 100 + 50.25})
         where session_id = ${id}`
-    expect((await list(user)).sessions.map((one) => one.seconds_used)).toEqual([150, 50])
+    expect((await list(user)).sessions.map(({ seconds_used }) => seconds_used)).toEqual([150, 50])
     const { body } = await service.api.get<{ consumed_seconds: number }>('/usage/current', { bearer: user.bearer })
     expect(body.consumed_seconds).toBe(200)
   })
@@ -139,7 +139,7 @@ describe('the list of ended sessions', () => {
       await service.startActiveRelay(user, { connection_id: 'b' }),
     ]
     for (const { session_id } of [second, first]) await user.stop({ session_id, immediate: true })
-    const ids = (page: Page) => page.sessions.map((one) => one.session_id)
+    const ids = (page: Page) => page.sessions.map(({ session_id }) => session_id)
     expect(ids(await list(user))).toEqual([first.session_id, second.session_id])
     expect(ids(await list(user, '?connection_id=b'))).toEqual([second.session_id])
     expect(ids(await list(user, '?connection_id=c'))).toEqual([])
@@ -156,7 +156,9 @@ describe('the list of ended sessions', () => {
       await insertEnded(user.userId, 1)
     }
     expect(pages.map((page) => page.sessions.length)).toEqual([50, 50, 20])
-    expect(pages.flatMap((page) => page.sessions.map((one) => one.session_id)).toSorted()).toEqual(ids.toSorted())
+    expect(pages.flatMap((page) => page.sessions.map(({ session_id }) => session_id)).toSorted()).toEqual(
+      ids.toSorted(),
+    )
   })
 
   test('has as many sessions as the query asks for', async () => {

@@ -26,7 +26,10 @@ const { sql, services } = service.api
 // No command is delivered, since the write that marks it as delivered may come before the answer of its start.
 Object.assign(services.relaySessions, { deliver: async () => false })
 
-/** Of the first start on a connection the statements are not prepared yet, and a heartbeat of the API may fall into any of them. */
+/**
+ * Of the first start on a connection the statements are not prepared yet, and a heartbeat of the API may fall into any
+ * of them.
+ */
 const starts = 6
 
 /** With the longest names the statements are written in several parts. */
@@ -62,7 +65,7 @@ test('a start that compares the regions takes one more, for the lock of the one 
 
 test('a start in a region with warm instances takes two, with one of them and without', async () => {
   expect(await roundTripsOf({ region: 'local' })).toBe(2)
-  const region = services.config.regions.find((one) => one.region === 'local')
+  const region = services.config.regions.find((candidate) => candidate.region === 'local')
   const addReady = async () => {
     const instanceId = await insertWarmInstance(sql, { image: region && imageKey(region) })
     await sql`update instances set last_report_at = now() where instance_id = ${instanceId}`

@@ -89,7 +89,7 @@ describe('a start', () => {
   test('is refused in an unknown region and beyond the capacity of a region', async () => {
     const [user, otherUser] = [await service.user(), await service.user()]
     expect(statusAndCode(await user.start({ region: 'nowhere' }))).toEqual([400, 'invalid_request'])
-    const responses = await Promise.all([user, otherUser].map((one) => one.start({ region: 'tiny' })))
+    const responses = await Promise.all([user, otherUser].map((caller) => caller.start({ region: 'tiny' })))
     expect(responses.map(statusAndCode).sort()).toEqual([
       [201, undefined],
       [503, 'capacity_exhausted'],

@@ -79,11 +79,11 @@ describe('the report of a relay without a session', () => {
   })
 
   test('continues to wait when another instance gets its assignment', async () => {
-    const [one, other] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
+    const [own, other] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
     const { sessionId } = await startSession()
-    const [first, second] = [report(one, 20), report(other, 2)]
-    await untilReported(sql, one, other)
-    await assignInstance(sql, one, sessionId)
+    const [first, second] = [report(own, 20), report(other, 2)]
+    await untilReported(sql, own, other)
+    await assignInstance(sql, own, sessionId)
     expect(assignmentOf(await first)?.session_id).toBe(sessionId)
     expect((await second).body).toEqual({ ...nothingYet, report_in_seconds: 0.2 })
   })
@@ -213,12 +213,12 @@ describe('the secret of an instance', () => {
   })
 
   test('is refused if it is wrong or belongs to another instance', async () => {
-    const [one, other] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
-    const foreign = instanceSecret(randomBytes(48).toString('base64'), one)
-    for (const secret of [foreign, instanceSecret(master, other), `${one}.`, ''])
-      expect(statusAndCode(await report(one, 10, secret))).toEqual([401, 'invalid_relay_auth'])
+    const [first, second] = [await insertWarmInstance(sql), await insertWarmInstance(sql)]
+    const foreign = instanceSecret(randomBytes(48).toString('base64'), first)
+    for (const secret of [foreign, instanceSecret(master, second), `${first}.`, ''])
+      expect(statusAndCode(await report(first, 10, secret))).toEqual([401, 'invalid_relay_auth'])
     const { sessionId } = await assignedInstance()
-    const bound = await reportBound(sessionId, one, instanceSecret(master, other))
+    const bound = await reportBound(sessionId, first, instanceSecret(master, second))
     expect(statusAndCode(bound)).toEqual([401, 'invalid_relay_auth'])
     expect(bound.body).toMatchObject({ error: { message: 'The secret in X-Relay-Auth belongs to another instance.' } })
   })
