@@ -1,4 +1,6 @@
-/** The step of `npm run demo` that publishes a test pattern to the relay, plays it, and shows what the relay receives. */
+/**
+ * The step of `npm run demo` that publishes a test pattern to the relay, plays it, and shows what the relay receives.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { canStream, type MediaPrograms, mediaInstallCommand } from './media-programs.ts'
 import { readRelayStats } from './relay-stats.ts'

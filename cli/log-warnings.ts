@@ -12,7 +12,10 @@ interface LogEntry {
   err?: { message?: string }
 }
 
-/** `name │ 10:33:14 UTC error  message: cause` for a warning or worse; undefined for other lines and for lines that are not JSON. */
+/**
+ * `name │ 10:33:14 UTC error  message: cause` for a warning or worse; undefined for other lines and for lines that are
+ * not JSON.
+ */
 export function formatWarning(name: string, line: string): string | undefined {
   let entry: LogEntry | null
   try {

@@ -81,5 +81,7 @@ export const decodeInput = (ffmpeg: string): Command => [
   ...['-i', 'pipe:0', '-map', '0:v:0', '-f', 'framecrc', '-flush_packets', '1', 'pipe:1'],
 ]
 
-/** Adds the payload size of SRT to an address for ffmpeg, which otherwise sends other block sizes than players expect. */
+/**
+ * Adds the payload size of SRT to an address for ffmpeg, which otherwise sends other block sizes than players expect.
+ */
 export const ffmpegTarget = (url: string): string => `${url}&pkt_size=${payloadBytes}`

@@ -18,7 +18,10 @@ export interface Plan {
 /** Rate limits last a minute, and several starts in a row may reach them. */
 const retryMillisMax = 70_000
 
-/** A client with the operator's rights. It repeats requests while the API restarts: use it only for those that are safe to repeat. */
+/**
+ * A client with the operator's rights. It repeats requests while the API restarts: use it only for those that are safe
+ * to repeat.
+ */
 export const createOperatorClient = (api: string, operatorPassword: string, retryMillis = retryMillisMax): ApiClient =>
   createApiClient({ baseUrl: api, headers: operatorCredentials(operatorPassword), retryMillisMax: retryMillis })
 

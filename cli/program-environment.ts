@@ -1,4 +1,6 @@
-/** The environment of the service's programs: that of this process, and the values that are known once the servers run. */
+/**
+ * The environment of the service's programs: that of this process, and the values that are known once the servers run.
+ */
 import { isLoopback } from '../platform/config/mail-values.ts'
 import type { StackConfig } from '../platform/config/stack.ts'
 import type { ServicePorts } from './service-ports.ts'
@@ -22,7 +24,10 @@ export const defaultBillingProvider = ({ environment }: StackConfig): Variables 
     ? {}
     : { SVC_BILLING_PROVIDER: 'sandbox', SVC_PLAN_PRICE: environment.SVC_PLAN_PRICE || '14.99' }
 
-/** A mailbox instead of a mail server, unless one is configured or the site is for others than the users of this machine. */
+/**
+ * A mailbox instead of a mail server, unless one is configured or the site is for others than the users of this
+ * machine.
+ */
 export const mailboxVariable = ({ environment, siteUrl }: StackConfig): Variables =>
   environment.SVC_SMTP_URL || environment.SVC_SMTP_URL_FILE || environment.SVC_MAILBOX || !isLocalSite(siteUrl)
     ? {}
@@ -45,8 +50,8 @@ export function environmentWith({ environment }: StackConfig, overrides: Variabl
 }
 
 /**
- * The environment of the site, which contains no secret. `SVC_API_URL` has another meaning there: the address at which the site
- * reaches the api, instead of the public address.
+ * The environment of the site, which contains no secret. `SVC_API_URL` has another meaning there: the address at which
+ * the site reaches the api, instead of the public address.
  */
 export function siteEnvironment(env: Variables, apiUrl: string): Variables {
   const allowed = Object.entries(env).filter(([name]) => siteVariables.has(name.replace(/_FILE$/, '')))

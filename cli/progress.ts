@@ -1,7 +1,9 @@
 /** The progress of a start in the terminal: a spinner where possible, plain lines elsewhere, each with its duration. */
 import ora from 'ora'
 
-/** Changes the text of a running step. The part after a colon may change often, and is not shown as a line of its own. */
+/**
+ * Changes the text of a running step. The part after a colon may change often, and is not shown as a line of its own.
+ */
 type Update = (text: string) => void
 
 const plainUpdateMillis = 30_000

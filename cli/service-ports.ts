@@ -44,4 +44,4 @@ export async function chooseServicePorts(
 }
 
 const withoutTaken = (ports: readonly (number | undefined)[], taken: readonly (number | undefined)[]): number[] =>
-  ports.filter((one): one is number => one !== undefined && !taken.includes(one))
+  ports.filter((port): port is number => port !== undefined && !taken.includes(port))

@@ -35,7 +35,9 @@ export const writeRunningStack = (dataDir: string, stack: RunningStack): Promise
   writeJson(runningFile(dataDir), stack)
 export const removeRunningStack = (dataDir: string): Promise<void> => rm(runningFile(dataDir), { force: true })
 
-/** Empty when the file is missing or invalid: then the default ports are tried, and the demo account is checked again. */
+/**
+ * Empty when the file is missing or invalid: then the default ports are tried, and the demo account is checked again.
+ */
 export const readState = async (dataDir: string): Promise<StackState> =>
   StackState.safeParse(await readJson(stateFile(dataDir))).data ?? {}
 

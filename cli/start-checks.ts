@@ -1,4 +1,7 @@
-/** What `npm start` checks before it boots, builds or downloads anything: the variables of all programs, and the fixed ports. */
+/**
+ * What `npm start` checks before it boots, builds or downloads anything: the variables of all programs, and the fixed
+ * ports.
+ */
 import { access, constants, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -90,7 +93,10 @@ async function findTakenPorts(ports: readonly FixedPort[]): Promise<string[]> {
   return lines
 }
 
-/** Throws `ConfigError` with all fixed ports that are taken. Waits for the programs that a killed start had left running. */
+/**
+ * Throws `ConfigError` with all fixed ports that are taken. Waits for the programs that a killed start had left
+ * running.
+ */
 export async function refuseTakenPorts(env: Environment, folder: DataFolder): Promise<void> {
   const hasServers = await hasUnrecordedServers(folder)
   // The start of an embedded server ends a leftover one, and checks its port then.

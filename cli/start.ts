@@ -208,7 +208,7 @@ async function startService(folder: DataFolder, logs: string, env: Variables, po
   }
   const services = programs.slice(-definitions.length)
   const findCrashLoop = () => {
-    const crashed = services.find((one) => one.failures >= crashesMax)
+    const crashed = services.find(({ failures }) => failures >= crashesMax)
     return crashed && `${crashed.name} ${crashed.lastEnd}, ${crashed.failures} times in a row:\n${readLastLines()}`
   }
   await waitUntilHealthy(`${api}/health`, findCrashLoop)
@@ -285,7 +285,7 @@ function stopWithNpm({ environment }: StackConfig): void {
 async function killAll(): Promise<void> {
   progress.print('Killing all processes.')
   const relays = lockedDataDir ? endLocalRelays(lockedDataDir, [['SIGKILL', 1000]]) : undefined
-  const all = Promise.allSettled([relays, ...programs.map((one) => one.kill())])
+  const all = Promise.allSettled([relays, ...programs.map((program) => program.kill())])
   await Promise.race([all, new Promise((resolve) => setTimeout(resolve, 2000))])
   process.exit(130)
 }

@@ -46,12 +46,12 @@ const columnsOf = (dryRun: boolean): readonly Column<ReconciledDifference>[] => 
     unsettled: 'not settled',
   }
   return [
-    { header: 'SUBSCRIPTION', value: (one) => one.subscriptionId },
-    { header: 'KIND', value: (one) => one.kind },
-    { header: 'ACCOUNT', value: (one) => one.userId },
-    { header: 'STORED', value: (one) => one.stored },
-    { header: 'AT THE PROVIDER', value: (one) => one.listed },
-    { header: 'OUTCOME', value: (one) => outcomes[one.outcome] },
+    { header: 'SUBSCRIPTION', value: ({ subscriptionId }) => subscriptionId },
+    { header: 'KIND', value: ({ kind }) => kind },
+    { header: 'ACCOUNT', value: ({ userId }) => userId },
+    { header: 'STORED', value: ({ stored }) => stored },
+    { header: 'AT THE PROVIDER', value: ({ listed }) => listed },
+    { header: 'OUTCOME', value: ({ outcome }) => outcomes[outcome] },
   ]
 }
 
@@ -75,13 +75,13 @@ const presentReconciliation = (
   corrected,
   held,
   unsettled,
-  differences: differences.map((one) => ({
-    subscription_id: one.subscriptionId,
-    kind: one.kind,
-    user_id: one.userId,
-    stored: one.stored,
-    listed: one.listed,
-    outcome: one.outcome,
+  differences: differences.map((difference) => ({
+    subscription_id: difference.subscriptionId,
+    kind: difference.kind,
+    user_id: difference.userId,
+    stored: difference.stored,
+    listed: difference.listed,
+    outcome: difference.outcome,
   })),
   subscriptions_without_account: unknown,
 })

@@ -60,14 +60,14 @@ async function adoptRegion(
 ): Promise<RegionAdoption> {
   try {
     const seen = await withTimeout(listMillisMax, 'the list took too long', () => account.listAll())
-    const unnamed = seen.filter((one) => one.fleetName === null)
+    const unnamed = seen.filter((instance) => instance.fleetName === null)
     const known = await findKnownInstances(sql, unnamed)
     const isWanted = ({ instanceId }: FleetMember) => force || known.has(instanceId)
     const limit = pLimit(concurrentAdoptionsMax)
-    const results = await Promise.all(unnamed.filter(isWanted).map((one) => limit(tryToAdopt, account, one)))
+    const results = await Promise.all(unnamed.filter(isWanted).map((instance) => limit(tryToAdopt, account, instance)))
     const adopted = results.flatMap(({ instanceId, error }) => (error === null ? [instanceId] : []))
     const failed = results.flatMap(({ instanceId, error }) => (error === null ? [] : [{ instanceId, error }]))
-    const left = unnamed.filter((one) => !isWanted(one)).map(({ instanceId }) => instanceId)
+    const left = unnamed.filter((instance) => !isWanted(instance)).map(({ instanceId }) => instanceId)
     if (adopted.length > 0)
       await recordAuditEntry(sql, {
         initiator: 'operator',
@@ -97,15 +97,19 @@ interface InstanceRow {
 }
 
 const columns: readonly Column<InstanceRow>[] = [
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'INSTANCE', value: (one) => one.instanceId },
-  { header: 'OUTCOME', value: (one) => one.outcome },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'INSTANCE', value: ({ instanceId }) => instanceId },
+  { header: 'OUTCOME', value: ({ outcome }) => outcome },
 ]
 
 const rowsOf = ({ region, adopted, failed, left, error }: RegionAdoption): InstanceRow[] => [
   ...(error === null ? [] : [{ region, instanceId: null, outcome: `failed: ${error}` }]),
   ...adopted.map((instanceId) => ({ region, instanceId, outcome: 'adopted' })),
-  ...failed.map((one) => ({ region, instanceId: one.instanceId, outcome: `could not be adopted: ${one.error}` })),
+  ...failed.map((failure) => ({
+    region,
+    instanceId: failure.instanceId,
+    outcome: `could not be adopted: ${failure.error}`,
+  })),
   ...left.map((instanceId) => ({ region, instanceId, outcome: 'left alone, since this database does not know it' })),
 ]
 
@@ -141,7 +145,7 @@ const presentAdoption = ({ fleetName, regions }: FleetAdoption): object => ({
   regions: regions.map(({ region, adopted, failed, left, error }) => ({
     region,
     adopted,
-    failed: failed.map((one) => ({ instance_id: one.instanceId, error: one.error })),
+    failed: failed.map((failure) => ({ instance_id: failure.instanceId, error: failure.error })),
     left,
     error,
   })),

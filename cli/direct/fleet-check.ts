@@ -26,7 +26,7 @@ export async function checkRegions({ config, sql }: WorkerAccess): Promise<Regio
     if (problem !== null) return problem
     return (await findFleetProblem({ fleetName, sql, provider }))?.text ?? null
   }
-  const kept = new Map((await listKeptInstances(sql)).map((one) => [one.region, one]))
+  const kept = new Map((await listKeptInstances(sql)).map((row) => [row.region, row]))
   return Promise.all(
     config.regions.map(async ({ region, provider: kind }) => {
       const provider = providers.get(region)
@@ -41,9 +41,9 @@ const messageOf = (error: unknown): string =>
   `the names of the fleets could not be compared: ${error instanceof Error ? error.message : String(error)}`
 
 const columns: readonly Column<RegionCheck>[] = [
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'PROVIDER', value: (one) => one.provider },
-  { header: 'RESULT', value: (one) => one.problem ?? 'ok' },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'PROVIDER', value: ({ provider }) => provider },
+  { header: 'RESULT', value: ({ problem }) => problem ?? 'ok' },
 ]
 
 /** Throws `SvcError` when a region has a problem. */
@@ -52,7 +52,7 @@ export function printChecks(regions: readonly RegionCheck[], { json }: { readonl
   else {
     printTable(columns, regions)
     for (const { kept } of regions) if (kept) printRemark(describeKept(kept))
-    for (const warning of new Set(regions.flatMap((one) => one.warning ?? []))) printRemark(`Warning: ${warning}`)
+    for (const warning of new Set(regions.flatMap((check) => check.warning ?? []))) printRemark(`Warning: ${warning}`)
   }
   const failed = regions.filter(({ problem }) => problem !== null).map(({ region }) => region)
   if (failed.length > 0) throw new SvcError(exitCodes.failed, `Failed: ${failed.join(', ')}.`)

@@ -12,10 +12,10 @@ import type {
 import { describeElsewhere } from './fleet-status.ts'
 
 const regionColumns: readonly Column<RegionComparison>[] = [
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'LISTED', value: (one) => (isCompared(one) ? one.listed : null) },
-  { header: 'DIFFERENT', value: (one) => (isCompared(one) ? one.differences.length : null) },
-  { header: 'SECONDS', value: (one) => one.seconds.toFixed(1) },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'LISTED', value: (comparison) => (isCompared(comparison) ? comparison.listed : null) },
+  { header: 'DIFFERENT', value: (comparison) => (isCompared(comparison) ? comparison.differences.length : null) },
+  { header: 'SECONDS', value: ({ seconds }) => seconds.toFixed(1) },
   { header: 'RESULT', value: formatResult },
 ]
 
@@ -30,12 +30,12 @@ function formatResult({ error, conflict, isBlocked }: RegionComparison): string 
 type RegionDifference = ReportedDifference & { readonly region: string }
 
 const differenceColumns = (dryRun: boolean): readonly Column<RegionDifference>[] => [
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'INSTANCE', value: (one) => one.instanceId },
-  { header: 'KIND', value: (one) => one.kind },
-  { header: 'SESSION', value: (one) => one.sessionId },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'INSTANCE', value: ({ instanceId }) => instanceId },
+  { header: 'KIND', value: ({ kind }) => kind },
+  { header: 'SESSION', value: ({ sessionId }) => sessionId },
   { header: 'SINCE', value: formatSince },
-  { header: 'OUTCOME', value: (one) => formatOutcome(one, dryRun) },
+  { header: 'OUTCOME', value: (difference) => formatOutcome(difference, dryRun) },
 ]
 
 /** Throws `SvcError` when something needs attention, or waits for a second observation. */
@@ -45,7 +45,9 @@ export function printComparison(
   { json }: { readonly json?: true },
 ): void {
   const { regions, elsewhere } = result
-  const differences = regions.flatMap(({ region, differences }) => differences.map((one) => ({ ...one, region })))
+  const differences = regions.flatMap(({ region, differences }) =>
+    differences.map((difference) => ({ ...difference, region })),
+  )
   if (json) printJson(presentComparison(result, options))
   else {
     printTable(regionColumns, regions)
@@ -63,7 +65,7 @@ export function printComparison(
 }
 
 function listFailures({ regions }: FleetComparison): string[] {
-  const namesOf = (isMeant: (one: RegionComparison) => boolean) =>
+  const namesOf = (isMeant: (comparison: RegionComparison) => boolean) =>
     regions
       .filter(isMeant)
       .map(({ region }) => region)
@@ -118,14 +120,14 @@ function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun
 /** The comparison as JSON, with the names of the operators' API. */
 export const presentComparison = ({ regions, elsewhere }: FleetComparison, { dryRun }: ComparisonOptions): object => ({
   dry_run: dryRun,
-  regions: regions.map((one) => ({
-    region: one.region,
-    listed: one.listed,
-    seconds: one.seconds,
-    blocked: one.isBlocked,
-    conflict: one.conflict,
-    error: one.error,
-    differences: one.differences.map((difference) => ({
+  regions: regions.map((comparison) => ({
+    region: comparison.region,
+    listed: comparison.listed,
+    seconds: comparison.seconds,
+    blocked: comparison.isBlocked,
+    conflict: comparison.conflict,
+    error: comparison.error,
+    differences: comparison.differences.map((difference) => ({
       instance_id: difference.instanceId,
       kind: difference.kind,
       session_id: difference.sessionId,

@@ -89,7 +89,7 @@ async function compareRegion(
     return {
       region,
       listed: listed.length,
-      differences: differences.map((one) => withOutcome(one, sweep, options)),
+      differences: differences.map((difference) => withOutcome(difference, sweep, options)),
       isBlocked: sweep.isBlocked,
       conflict: null,
       error: null,
@@ -109,7 +109,7 @@ function foresee(
 ): SweepOutcome {
   const unowned = differences
     .filter(({ kind }) => kind !== 'missing' && kind !== 'unbound')
-    .map((one) => ({ ...one, isRetired: one.kind === 'retired' }))
+    .map((difference) => ({ ...difference, isRetired: difference.kind === 'retired' }))
   const { destroy, waiting, kept, isBlocked } = planSweep(unowned, listed.length, { force })
   return { destroyed: destroy, failed: new Map(), waiting, kept, isBlocked }
 }

@@ -48,25 +48,28 @@ export async function readFleetStatus({ config: { regions }, sql }: WorkerAccess
       return {
         ...{ region, provider, capacity, sessions, bound, warmReady, warmBooting, leftover, drainedAt },
         warmWanted: isDrained ? 0 : config.warm,
-        orphans: orphans.find((one) => one.region === region)?.orphans ?? 0,
+        orphans: orphans.find((candidate) => candidate.region === region)?.orphans ?? 0,
         image: imageKey(config),
-        check: checks.find((one) => one.region === region) ?? null,
+        check: checks.find((candidate) => candidate.region === region) ?? null,
       }
     }),
   }
 }
 
 const columns: readonly Column<RegionStatus>[] = [
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'PROVIDER', value: (one) => one.provider },
-  { header: 'CAPACITY', value: (one) => one.capacity },
-  { header: 'SESSIONS', value: (one) => one.sessions },
-  { header: 'BOUND', value: (one) => one.bound },
-  { header: 'WARM READY/BOOTING/WANTED', value: (one) => `${one.warmReady}/${one.warmBooting}/${one.warmWanted}` },
-  { header: 'LEFTOVER', value: (one) => one.leftover },
-  { header: 'ORPHANS', value: (one) => one.orphans },
-  { header: 'DRAINED SINCE', value: (one) => formatTime(one.drainedAt?.toISOString()) },
-  { header: 'IMAGE', value: (one) => one.image },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'PROVIDER', value: ({ provider }) => provider },
+  { header: 'CAPACITY', value: ({ capacity }) => capacity },
+  { header: 'SESSIONS', value: ({ sessions }) => sessions },
+  { header: 'BOUND', value: ({ bound }) => bound },
+  {
+    header: 'WARM READY/BOOTING/WANTED',
+    value: ({ warmReady, warmBooting, warmWanted }) => `${warmReady}/${warmBooting}/${warmWanted}`,
+  },
+  { header: 'LEFTOVER', value: ({ leftover }) => leftover },
+  { header: 'ORPHANS', value: ({ orphans }) => orphans },
+  { header: 'DRAINED SINCE', value: ({ drainedAt }) => formatTime(drainedAt?.toISOString()) },
+  { header: 'IMAGE', value: ({ image }) => image },
   { header: 'LAST CHECK', value: ({ check }) => formatCheck(check) },
   { header: 'ERROR', value: ({ check }) => check?.error },
 ]
@@ -93,24 +96,24 @@ export const describeElsewhere = (elsewhere: FleetStatus['elsewhere']): string =
 
 /** The status as JSON, with the names of the operators' API. */
 const presentStatus = ({ regions, elsewhere }: FleetStatus): object => ({
-  regions: regions.map((one) => ({
-    region: one.region,
-    provider: one.provider,
-    capacity: one.capacity,
-    sessions: one.sessions,
+  regions: regions.map((region) => ({
+    region: region.region,
+    provider: region.provider,
+    capacity: region.capacity,
+    sessions: region.sessions,
     instances: {
-      bound: one.bound,
-      warm_ready: one.warmReady,
-      warm_booting: one.warmBooting,
-      warm_wanted: one.warmWanted,
-      leftover: one.leftover,
-      orphans: one.orphans,
+      bound: region.bound,
+      warm_ready: region.warmReady,
+      warm_booting: region.warmBooting,
+      warm_wanted: region.warmWanted,
+      leftover: region.leftover,
+      orphans: region.orphans,
     },
-    drained_at: one.drainedAt?.toISOString() ?? null,
-    image: one.image,
-    checked_at: one.check?.checkedAt.toISOString() ?? null,
-    failing_since: one.check?.failingSince?.toISOString() ?? null,
-    check_error: one.check?.error ?? null,
+    drained_at: region.drainedAt?.toISOString() ?? null,
+    image: region.image,
+    checked_at: region.check?.checkedAt.toISOString() ?? null,
+    failing_since: region.check?.failingSince?.toISOString() ?? null,
+    check_error: region.check?.error ?? null,
   })),
   regions_not_configured: elsewhere,
 })

@@ -15,7 +15,9 @@ const connectionsMax = 5
 /** The output of a command is its result; what the providers log is in the logs of the workers. */
 export const silentLog = createLog('svc', 'silent')
 
-/** Closes the connections when `run` has settled. Throws `ConfigError`, and `SvcError` when there is no configuration. */
+/**
+ * Closes the connections when `run` has settled. Throws `ConfigError`, and `SvcError` when there is no configuration.
+ */
 export async function withWorkerAccess<Result>(run: (access: WorkerAccess) => Promise<Result>): Promise<Result> {
   const config = readConfig(await readWorkerEnvironment(readStackConfig()))
   const sql = connectPostgres(config.database.url, connectionsMax)

@@ -1,4 +1,7 @@
-/** What the doctor examines: the stack that runs in the data folder, or else the service that the environment configures. */
+/**
+ * What the doctor examines: the stack that runs in the data folder, or else the service that the environment
+ * configures.
+ */
 import { type Config, readDatabaseUrl, readTemporalConfig, readWorkerConfig } from '../../platform/config/config.ts'
 import { ConfigError, type Environment } from '../../platform/config/environment.ts'
 import { readSiteConfig } from '../../platform/config/site.ts'

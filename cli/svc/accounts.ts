@@ -15,6 +15,9 @@ export async function findUser(api: ApiClient, account: string): Promise<User> {
   return user
 }
 
-/** The id of an account. Rejects when no account has the address; whether an id exists is left to the request that uses it. */
+/**
+ * The id of an account. Rejects when no account has the address; whether an id exists is left to the request that uses
+ * it.
+ */
 export const readAccountId = async (api: ApiClient, account: string): Promise<string> =>
   account.includes('@') ? (await findUser(api, account)).id : account

@@ -31,14 +31,14 @@ function parseAction(text: string): string {
 }
 
 const columns: readonly Column<Entry>[] = [
-  { header: 'AT', value: (one) => formatTime(one.at) },
-  { header: 'INITIATOR', value: (one) => one.actor },
-  { header: 'ACTION', value: (one) => one.action },
-  { header: 'ACCOUNT', value: (one) => one.user_id },
-  { header: 'EMAIL', value: (one) => one.masked_email },
-  { header: 'IP', value: (one) => one.ip },
-  { header: 'CLIENT', value: (one) => one.client },
-  { header: 'DETAIL', value: (one) => formatDetail(one.detail) },
+  { header: 'AT', value: ({ at }) => formatTime(at) },
+  { header: 'INITIATOR', value: ({ actor }) => actor },
+  { header: 'ACTION', value: ({ action }) => action },
+  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
+  { header: 'IP', value: ({ ip }) => ip },
+  { header: 'CLIENT', value: ({ client }) => client },
+  { header: 'DETAIL', value: ({ detail }) => formatDetail(detail) },
 ]
 
 const formatDetail = (detail: Entry['detail']): string =>

@@ -66,15 +66,15 @@ function addEventsCommands(events: Command): void {
 }
 
 const eventColumns: readonly Column<BillingEvent>[] = [
-  { header: 'EVENT', value: (one) => one.id },
-  { header: 'RECEIVED', value: (one) => formatTime(one.received_at) },
-  { header: 'STATUS', value: (one) => one.status },
-  { header: 'PROVIDER', value: (one) => one.provider },
-  { header: 'TYPE', value: (one) => one.type },
-  { header: 'ACTION', value: (one) => one.action },
-  { header: 'ACCOUNT', value: (one) => one.user_id },
-  { header: 'EMAIL', value: (one) => one.masked_email },
-  { header: 'ERROR', value: (one) => one.error },
+  { header: 'EVENT', value: ({ id }) => id },
+  { header: 'RECEIVED', value: ({ received_at }) => formatTime(received_at) },
+  { header: 'STATUS', value: ({ status }) => status },
+  { header: 'PROVIDER', value: ({ provider }) => provider },
+  { header: 'TYPE', value: ({ type }) => type },
+  { header: 'ACTION', value: ({ action }) => action },
+  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
+  { header: 'ERROR', value: ({ error }) => error },
 ]
 
 interface EventFilter {
@@ -147,10 +147,10 @@ const printChange = (reply: { event: BillingEvent }, { json }: GlobalOptions): v
   json ? printJson(reply) : printFields(eventFields(reply.event))
 
 const unusedColumns: readonly Column<UnusedBilling>[] = [
-  { header: 'ACCOUNT', value: (one) => one.user_id },
-  { header: 'EMAIL', value: (one) => one.masked_email },
-  { header: 'ADD-ONS WITHOUT PLAN', value: (one) => one.addons_without_plan },
-  { header: 'BILLED PLANS', value: (one) => one.billed_plans },
+  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
+  { header: 'ADD-ONS WITHOUT PLAN', value: ({ addons_without_plan }) => addons_without_plan },
+  { header: 'BILLED PLANS', value: ({ billed_plans }) => billed_plans },
 ]
 
 async function listUnused(options: ListOptions & { readonly billed: 'without_plan' | 'twice' }): Promise<void> {

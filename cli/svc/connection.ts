@@ -15,8 +15,8 @@ export interface ConnectionOptions {
 const timeoutMillis = 20_000
 
 /**
- * A client with the operator's rights. The address comes from `--api`, `SVC_API_URL` or the stack that runs in the data folder; the
- * password from `--password-file`, `SVC_OPERATOR_PASSWORD` or the generated secrets in the data folder.
+ * A client with the operator's rights. The address comes from `--api`, `SVC_API_URL` or the stack that runs in the data
+ * folder; the password from `--password-file`, `SVC_OPERATOR_PASSWORD` or the generated secrets in the data folder.
  * Throws `SvcError` when one of them is missing, and `ConfigError`.
  */
 export async function connect(options: ConnectionOptions): Promise<ApiClient> {
@@ -57,7 +57,10 @@ async function readPasswordFile(file: string): Promise<string> {
   }
 }
 
-/** Without a configured password the API has no routes for operators, which looks as if an account or a session did not exist. */
+/**
+ * Without a configured password the API has no routes for operators, which looks as if an account or a session did not
+ * exist.
+ */
 function refuseMissingRoutes(api: ApiClient): void {
   api.use({
     onResponse: async ({ response, schemaPath }) => {

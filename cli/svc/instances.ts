@@ -32,18 +32,18 @@ export function addInstancesCommands(program: Command): void {
 }
 
 const columns: readonly Column<Instance>[] = [
-  { header: 'INSTANCE', value: (one) => one.instance_id },
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'SESSION', value: (one) => one.session_id },
-  { header: 'OWNED', value: (one) => one.owned },
-  { header: 'WARM', value: (one) => one.warm },
-  { header: 'CREATED', value: (one) => formatTime(one.created_at) },
-  { header: 'UNOWNED SINCE', value: (one) => formatTime(one.unowned_since) },
-  { header: 'GONE', value: (one) => formatTime(one.gone_at) },
-  { header: 'PROVIDER', value: (one) => one.provider },
-  { header: 'PROVIDER ID', value: (one) => one.provider_id },
-  { header: 'ACCOUNT', value: (one) => one.user_id },
-  { header: 'EMAIL', value: (one) => one.masked_email },
+  { header: 'INSTANCE', value: ({ instance_id }) => instance_id },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'SESSION', value: ({ session_id }) => session_id },
+  { header: 'OWNED', value: ({ owned }) => owned },
+  { header: 'WARM', value: ({ warm }) => warm },
+  { header: 'CREATED', value: ({ created_at }) => formatTime(created_at) },
+  { header: 'UNOWNED SINCE', value: ({ unowned_since }) => formatTime(unowned_since) },
+  { header: 'GONE', value: ({ gone_at }) => formatTime(gone_at) },
+  { header: 'PROVIDER', value: ({ provider }) => provider },
+  { header: 'PROVIDER ID', value: ({ provider_id }) => provider_id },
+  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
 ]
 
 async function listInstances(options: ListOptions & InstanceFilter): Promise<void> {

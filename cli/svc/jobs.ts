@@ -18,13 +18,13 @@ export function addJobsCommands(program: Command): void {
 }
 
 const columns: readonly Column<Job>[] = [
-  { header: 'JOB', value: (one) => one.name },
-  { header: 'RUNS', value: (one) => one.runs },
-  { header: 'FAILURES', value: (one) => one.failures },
-  { header: 'LAST SUCCESS', value: (one) => formatTime(one.last_success_at) },
-  { header: 'SECONDS', value: (one) => one.last_duration_seconds?.toFixed(2) },
-  { header: 'DUE', value: (one) => formatTime(one.due_at) },
-  { header: 'LAST ERROR', value: (one) => one.last_error },
+  { header: 'JOB', value: ({ name }) => name },
+  { header: 'RUNS', value: ({ runs }) => runs },
+  { header: 'FAILURES', value: ({ failures }) => failures },
+  { header: 'LAST SUCCESS', value: ({ last_success_at }) => formatTime(last_success_at) },
+  { header: 'SECONDS', value: ({ last_duration_seconds }) => last_duration_seconds?.toFixed(2) },
+  { header: 'DUE', value: ({ due_at }) => formatTime(due_at) },
+  { header: 'LAST ERROR', value: ({ last_error }) => last_error },
 ]
 
 async function listJobs(options: ListOptions): Promise<void> {

@@ -46,10 +46,10 @@ function printOverview(overview: Overview): void {
   printHeading('Regions')
   printTable(
     [
-      { header: 'REGION', value: (one) => one.region },
-      { header: 'STATUS', value: (one) => one.status },
-      { header: 'SESSIONS', value: (one) => `${one.sessions}/${one.capacity}` },
-      { header: 'DRAINED SINCE', value: (one) => formatTime(one.drained_at) },
+      { header: 'REGION', value: ({ region }) => region },
+      { header: 'STATUS', value: ({ status }) => status },
+      { header: 'SESSIONS', value: (region) => `${region.sessions}/${region.capacity}` },
+      { header: 'DRAINED SINCE', value: ({ drained_at }) => formatTime(drained_at) },
     ],
     overview.regions,
   )

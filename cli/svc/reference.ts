@@ -17,7 +17,9 @@ function listSections(command: Command): string[] {
   return [own, ...command.commands.flatMap(listSections)]
 }
 
-/** What `--help` prints, with the texts that other modules add to it. Commands below the first repeat no global options. */
+/**
+ * What `--help` prints, with the texts that other modules add to it. Commands below the first repeat no global options.
+ */
 function formatHelp(command: Command): string {
   let text = ''
   command

@@ -35,15 +35,15 @@ export function addRegionsCommands(program: Command): void {
 }
 
 const columns: readonly Column<Region>[] = [
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'NAME', value: (one) => one.display_name },
-  { header: 'PROVIDER', value: (one) => one.provider },
-  { header: 'CAPACITY', value: (one) => one.capacity },
-  { header: 'SESSIONS', value: (one) => one.sessions },
-  { header: 'BOUND', value: (one) => one.instances.bound },
-  { header: 'WARM', value: (one) => `${one.instances.warm_ready}/${one.warm}` },
-  { header: 'LEFTOVER', value: (one) => one.instances.leftover },
-  { header: 'DRAINED SINCE', value: (one) => formatTime(one.drained_at) },
+  { header: 'REGION', value: ({ region: name }) => name },
+  { header: 'NAME', value: ({ display_name }) => display_name },
+  { header: 'PROVIDER', value: ({ provider }) => provider },
+  { header: 'CAPACITY', value: ({ capacity }) => capacity },
+  { header: 'SESSIONS', value: ({ sessions }) => sessions },
+  { header: 'BOUND', value: ({ instances }) => instances.bound },
+  { header: 'WARM', value: ({ instances, warm }) => `${instances.warm_ready}/${warm}` },
+  { header: 'LEFTOVER', value: ({ instances }) => instances.leftover },
+  { header: 'DRAINED SINCE', value: ({ drained_at }) => formatTime(drained_at) },
 ]
 
 async function listRegions(options: GlobalOptions): Promise<void> {

@@ -23,15 +23,15 @@ import { inspectSession, readFilter, type Session, type SessionFilter, type Stat
 import { watchSessions } from './session-watch.ts'
 
 export const sessionColumns: readonly Column<Session>[] = [
-  { header: 'SESSION', value: (one) => one.session_id },
-  { header: 'STATE', value: (one) => one.state },
-  { header: 'REASON', value: (one) => one.reason },
-  { header: 'REGION', value: (one) => one.region },
-  { header: 'CONNECTION', value: (one) => one.connection_id },
-  { header: 'ACCOUNT', value: (one) => one.user_id },
-  { header: 'EMAIL', value: (one) => one.masked_email },
-  { header: 'CREATED', value: (one) => formatTime(one.created_at) },
-  { header: 'KBIT/S', value: (one) => (one.ingest?.publishing ? one.ingest.bitrate_kbps : null) },
+  { header: 'SESSION', value: ({ session_id }) => session_id },
+  { header: 'STATE', value: ({ state }) => state },
+  { header: 'REASON', value: ({ reason }) => reason },
+  { header: 'REGION', value: ({ region }) => region },
+  { header: 'CONNECTION', value: ({ connection_id }) => connection_id },
+  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
+  { header: 'CREATED', value: ({ created_at }) => formatTime(created_at) },
+  { header: 'KBIT/S', value: ({ ingest }) => (ingest?.publishing ? ingest.bitrate_kbps : null) },
 ]
 
 const sessionId = ['<session>', 'id of the session', parseId] as const
@@ -96,11 +96,11 @@ async function showSession(id: string, options: GlobalOptions): Promise<void> {
   printHeading('Transitions')
   printTable(
     [
-      { header: 'AT', value: (one) => formatTime(one.at) },
-      { header: 'FROM', value: (one) => one.from },
-      { header: 'TO', value: (one) => one.to },
-      { header: 'REASON', value: (one) => one.reason },
-      { header: 'BY', value: (one) => one.initiator },
+      { header: 'AT', value: ({ at }) => formatTime(at) },
+      { header: 'FROM', value: ({ from }) => from },
+      { header: 'TO', value: ({ to }) => to },
+      { header: 'REASON', value: ({ reason }) => reason },
+      { header: 'BY', value: ({ initiator }) => initiator },
     ],
     inspected.transitions,
   )

@@ -109,13 +109,13 @@ function addAccessCommands(users: Command): void {
 }
 
 const userColumns: readonly Column<User>[] = [
-  { header: 'ACCOUNT', value: (one) => one.id },
-  { header: 'EMAIL', value: (one) => one.email },
-  { header: 'VERIFIED', value: (one) => one.email_verified },
-  { header: 'PLAN', value: (one) => one.plan_tier },
-  { header: 'RELAYS', value: (one) => one.relay_access_status },
-  { header: 'DISABLED', value: (one) => one.disabled },
-  { header: 'CREATED', value: (one) => formatTime(one.created_at) },
+  { header: 'ACCOUNT', value: ({ id }) => id },
+  { header: 'EMAIL', value: ({ email }) => email },
+  { header: 'VERIFIED', value: ({ email_verified }) => email_verified },
+  { header: 'PLAN', value: ({ plan_tier }) => plan_tier },
+  { header: 'RELAYS', value: ({ relay_access_status }) => relay_access_status },
+  { header: 'DISABLED', value: ({ disabled }) => disabled },
+  { header: 'CREATED', value: ({ created_at }) => formatTime(created_at) },
 ]
 
 async function findUsers(text: string, options: GlobalOptions): Promise<void> {
@@ -195,13 +195,13 @@ async function showPlan(text: string, options: GlobalOptions): Promise<void> {
 }
 
 const subscriptionColumns: readonly Column<Subscription>[] = [
-  { header: 'SUBSCRIPTION', value: (one) => one.subscription_id },
-  { header: 'PROVIDER', value: (one) => one.provider },
-  { header: 'KIND', value: (one) => one.kind },
-  { header: 'QUANTITY', value: (one) => one.quantity },
-  { header: 'STATUS', value: (one) => one.status },
-  { header: 'PERIOD ENDS', value: (one) => formatTime(one.period_end) },
-  { header: 'CUSTOMER', value: (one) => one.customer_id },
+  { header: 'SUBSCRIPTION', value: ({ subscription_id }) => subscription_id },
+  { header: 'PROVIDER', value: ({ provider }) => provider },
+  { header: 'KIND', value: ({ kind }) => kind },
+  { header: 'QUANTITY', value: ({ quantity }) => quantity },
+  { header: 'STATUS', value: ({ status }) => status },
+  { header: 'PERIOD ENDS', value: ({ period_end }) => formatTime(period_end) },
+  { header: 'CUSTOMER', value: ({ customer_id }) => customer_id },
 ]
 
 async function listSubscriptions(text: string, options: GlobalOptions): Promise<void> {

@@ -1,4 +1,7 @@
-/** What a user sees first: `npm start` on an empty folder, the commands that it prints, and Ctrl-C. test/system/start.test.ts has the rest. */
+/**
+ * What a user sees first: `npm start` on an empty folder, the commands that it prints, and Ctrl-C.
+ * test/system/start.test.ts has the rest.
+ */
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../support/folders.ts'
 import { commandsOf, endAllAfterwards, paste, type SessionReply, Stack, untilRelayState } from '../support/stack.ts'

@@ -74,7 +74,7 @@ interface Comparison {
 }
 const differencesOf = ({ stdout }: Ended) => {
   const [here] = (JSON.parse(stdout) as Comparison).regions
-  return new Map(here?.differences.map((one) => [one.instance_id, [one.kind, one.outcome]]))
+  return new Map(here?.differences.map(({ instance_id, kind, outcome }) => [instance_id, [kind, outcome]]))
 }
 
 describe('compare', () => {

@@ -36,7 +36,7 @@ test('more sessions than a page has are listed page by page, and all at once wit
   expect(linesOf(second.stdout)).toHaveLength(51)
   expect(second.stderr).toBe('')
   const { sessions, next_cursor } = JSON.parse(await svc('sessions', 'list', '--user', userId, '--all', '--json'))
-  expect(new Set(sessions.map((one: { session_id: string }) => one.session_id)).size).toBe(150)
+  expect(new Set(sessions.map(({ session_id }: { session_id: string }) => session_id)).size).toBe(150)
   expect(next_cursor).toBeNull()
 })
 

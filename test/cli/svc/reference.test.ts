@@ -27,11 +27,15 @@ test('every command that does something has examples in its help, and a descript
     command.configureOutput({ writeOut }).outputHelp()
     return text
   }
-  expect(leaves.filter((command) => !/Examples:\n {2}\S/.test(helpOf(command))).map((one) => one.name())).toEqual([])
-  expect(commands.filter((command) => command.description() === '').map((one) => one.name())).toEqual([])
+  expect(
+    leaves.filter((command) => !/Examples:\n {2}\S/.test(helpOf(command))).map((command) => command.name()),
+  ).toEqual([])
+  expect(commands.filter((command) => command.description() === '').map((command) => command.name())).toEqual([])
 })
 
-/** The commands in code of the docs: `npm run svc -- jobs list`, with a reason in quotes or a placeholder in capitals. */
+/**
+ * The commands in code of the docs: `npm run svc -- jobs list`, with a reason in quotes or a placeholder in capitals.
+ */
 async function listDocumentedCommands(): Promise<string[]> {
   const docs = fileURLToPath(new URL('../../../docs/', import.meta.url))
   const pages = (await readdir(docs, { recursive: true })).filter((name) => name.endsWith('.md'))
