@@ -75,7 +75,8 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   let isMigrated = false
   const isReady = () => isMigrated
   const app = createApp({
-    ...{ config, log },
+    config,
+    log,
     httpMetrics: createHttpMetrics(registry),
     routes: serveRoutes(routes, services, createAdmit(services, createAuthenticate(services))),
     unversionedRoutes: createUnversionedRoutes({
@@ -153,7 +154,9 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     oauthProviders: createOAuthProviders(config.oauth),
     sealing,
     relaySockets: createRelaySockets({
-      ...{ sql, log, feed },
+      sql,
+      log,
+      feed,
       metrics: createRelaySocketMetrics(registry),
       limits: { ...relaySocketLimits, ...socketLimits },
     }),

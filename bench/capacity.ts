@@ -44,7 +44,8 @@ export function renderCapacity(growth: readonly Row[], bench: readonly Row[]): s
   const costs = formatCells([
     ['CPU, µs', 'a report', 'a read', 'a start and its stop', 'a second, live', 'a relay and second', 'relays a core'],
     ...lines.map(({ part, report: r, read: g, start, idle: live, perSecond }) => [
-      ...[labels[part], ...[r, g, start, live, perSecond].map(round)],
+      labels[part],
+      ...[r, g, start, live, perSecond].map(round),
       round((usedShare * 1e6) / perSecond),
     ]),
   ])

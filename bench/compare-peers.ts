@@ -31,7 +31,8 @@ function toPairs(text: string): number {
 
 /** Longer than the run: sessions end only when they are stopped. */
 const variables = {
-  ...{ SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600', SVC_RELAY_STOP_GRACE_SECONDS: '3600' },
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600',
+  SVC_RELAY_STOP_GRACE_SECONDS: '3600',
   SVC_TEMPORAL_TASK_QUEUE: 'peers',
 }
 

@@ -18,7 +18,9 @@ const connectionId = 'started'
  * same one.
  */
 export const startRegions = Array.from({ length: 16 }, (_, index) => ({
-  ...{ region: `starts-${index}`, display_name: 'Starts', provider: 'local' },
+  region: `starts-${index}`,
+  display_name: 'Starts',
+  provider: 'local',
 }))
 const capacity = 50
 /** Below the limit of waiting deliveries. The job that redelivers the rest needs a worker. */
@@ -63,13 +65,17 @@ const startRows = (pairs: readonly Pair[]): Row[] => [
 const bodyOf = (region: string | undefined) => JSON.stringify({ connection_id: connectionId, region })
 
 const floorCall = (floors: RunningProgram, { userId, authSessionId }: BenchUser, region: string | undefined): Call => ({
-  ...{ method: 'POST', url: `${floors.url}/start`, body: bodyOf(region) },
+  method: 'POST',
+  url: `${floors.url}/start`,
+  body: bodyOf(region),
   headers: { 'x-user': userId, 'x-auth-session': authSessionId, 'idempotency-key': randomUUID() },
 })
 
 /** @param region the default one when it is undefined. */
 export const startCall = (api: RunningProgram, { bearer }: BenchUser, region?: string): Call => ({
-  ...{ method: 'POST', url: `${api.url}/api/v1/relay/start`, body: bodyOf(region) },
+  method: 'POST',
+  url: `${api.url}/api/v1/relay/start`,
+  body: bodyOf(region),
   headers: { authorization: bearer, 'idempotency-key': randomUUID() },
 })
 

@@ -124,10 +124,16 @@ export async function insertActiveSessions(
   const added = userIds.map((userId) => {
     const { sessionId, pairToken, relayWsToken } = createRelaySessionTokens(sealing)
     return {
-      ...{ id: sessionId, user_id: userId, connection_id: 'default', region: inRegion },
-      ...{ command_initiator: 'user', command_delivered_seq: 1 },
-      ...{ pair_token_sealed: pairToken.sealed, pair_token_hash: pairToken.hash },
-      ...{ relay_ws_token_sealed: relayWsToken.sealed, relay_ws_token_hash: relayWsToken.hash },
+      id: sessionId,
+      user_id: userId,
+      connection_id: 'default',
+      region: inRegion,
+      command_initiator: 'user',
+      command_delivered_seq: 1,
+      pair_token_sealed: pairToken.sealed,
+      pair_token_hash: pairToken.hash,
+      relay_ws_token_sealed: relayWsToken.sealed,
+      relay_ws_token_hash: relayWsToken.hash,
     }
   })
   const ids = added.map((session) => session.id)

@@ -20,7 +20,9 @@ const table = {
   },
   health: {
     relay_health_throughput: {
-      ...{ what: 'POST /relay/health, throughput at 64 connections, 500 relays', unit: '/s', ...atLeast(0.7) },
+      what: 'POST /relay/health, throughput at 64 connections, 500 relays',
+      unit: '/s',
+      ...atLeast(0.7),
     },
     relay_health_cpu: { what: `POST /relay/health, ${cpu}`, unit: 'µs' },
   },
@@ -50,14 +52,14 @@ const table = {
   },
   'sign-in': {
     sign_in_login: {
-      ...{
-        what: 'POST /auth/login, wrong password: unknown address (floor), known address',
-        unit: 'ms',
-        ...within(0.15),
-      },
+      what: 'POST /auth/login, wrong password: unknown address (floor), known address',
+      unit: 'ms',
+      ...within(0.15),
     },
     sign_in_forgot: {
-      ...{ what: 'POST /auth/password/forgot: unknown address (floor), known address', unit: 'ms', ...within(0.15) },
+      what: 'POST /auth/password/forgot: unknown address (floor), known address',
+      unit: 'ms',
+      ...within(0.15),
     },
   },
   metrics: {
@@ -69,7 +71,9 @@ const table = {
   },
   'first-task': {
     first_task_p50: {
-      ...{ what: 'start answered → first task of its workflow done, one caller: p50', unit: 'ms', ...atMost(1.3) },
+      what: 'start answered → first task of its workflow done, one caller: p50',
+      unit: 'ms',
+      ...atMost(1.3),
     },
   },
   lifecycle: {
@@ -80,7 +84,9 @@ const table = {
     },
     history_events_plain: { what: 'history of a session: start, active, stop', unit: 'events', ...atMost(40) },
     history_events_eventful: {
-      ...{ what: 'the same with two losses of health and a cancelled stop', unit: 'events', ...atMost(60) },
+      what: 'the same with two losses of health and a cancelled stop',
+      unit: 'events',
+      ...atMost(60),
     },
   },
   large: {
@@ -101,11 +107,9 @@ const table = {
   },
   memory: {
     worker_memory: {
-      ...{
-        what: 'memory of 10,000 live sessions on one worker, beyond the empty worker (floor)',
-        unit: 'MB',
-        ...atMost(500),
-      },
+      what: 'memory of 10,000 live sessions on one worker, beyond the empty worker (floor)',
+      unit: 'MB',
+      ...atMost(500),
     },
   },
   warm: {

@@ -53,12 +53,14 @@ const floors = new Map([
       const { connection_id: connectionId, region } = bodyOf(ctx)
       ctx.status = 201
       ctx.body = await startOnFloor(sql, {
-        ...{
-          userId: userOf(ctx),
-          authSessionId: ctx.get('x-auth-session'),
-          idempotencyKey: ctx.get('idempotency-key'),
-        },
-        ...{ connectionId, region, capacity: 50, relaysMax: 4, requestsMax: config.rateLimits.relay_start },
+        userId: userOf(ctx),
+        authSessionId: ctx.get('x-auth-session'),
+        idempotencyKey: ctx.get('idempotency-key'),
+        connectionId,
+        region,
+        capacity: 50,
+        relaysMax: 4,
+        requestsMax: config.rateLimits.relay_start,
       })
     }, true),
   ],

@@ -40,18 +40,27 @@ const flat = { target: 1.5, bound: 'at_most' } as const
 /** What must not grow with the number of live sessions: the sums of figures at the largest size against the base. */
 export const comparisons: readonly (Figure & { readonly of: readonly GrowthFigure[] })[] = [
   {
-    ...{ name: 'growth_report_cpu', what: 'CPU of api and Postgres a health report', unit: 'µs', ...flat },
+    name: 'growth_report_cpu',
+    what: 'CPU of api and Postgres a health report',
+    unit: 'µs',
+    ...flat,
     of: ['report_cpu_api', 'report_cpu_postgres'],
   },
   {
-    ...{ name: 'growth_database_per_session', what: 'database a live session', unit: 'KB', ...flat },
+    name: 'growth_database_per_session',
+    what: 'database a live session',
+    unit: 'KB',
+    ...flat,
     of: ['database_per_session'],
   },
   {
-    ...{ name: 'growth_history_events', what: 'history events a live session', unit: 'events', ...flat },
+    name: 'growth_history_events',
+    what: 'history events a live session',
+    unit: 'events',
+    ...flat,
     of: ['history_events'],
   },
-  { ...{ name: 'growth_active_p50', what: 'GET /relay/active: p50', unit: 'ms', ...flat }, of: ['active_p50'] },
-  { ...{ name: 'growth_health_p50', what: 'POST /relay/health: p50', unit: 'ms', ...flat }, of: ['health_p50'] },
-  { ...{ name: 'growth_start_p50', what: 'POST /relay/start: p50', unit: 'ms', ...flat }, of: ['start_p50'] },
+  { name: 'growth_active_p50', what: 'GET /relay/active: p50', unit: 'ms', ...flat, of: ['active_p50'] },
+  { name: 'growth_health_p50', what: 'POST /relay/health: p50', unit: 'ms', ...flat, of: ['health_p50'] },
+  { name: 'growth_start_p50', what: 'POST /relay/start: p50', unit: 'ms', ...flat, of: ['start_p50'] },
 ]

@@ -15,7 +15,9 @@ interface Plot {
 /** By the name of the file in docs/images. */
 const plots: Readonly<Record<string, Plot>> = {
   'growth-latency': {
-    ...{ title: 'Response time, p50, one caller', yTitle: 'ms', scale: 'log' },
+    title: 'Response time, p50, one caller',
+    yTitle: 'ms',
+    scale: 'log',
     lines: {
       'GET /relay/active': 'active_p50',
       'POST /relay/health': 'health_p50',
@@ -24,11 +26,15 @@ const plots: Readonly<Record<string, Plot>> = {
     },
   },
   'growth-report-cpu': {
-    ...{ title: 'CPU a health report', yTitle: 'µs', scale: 'linear' },
+    title: 'CPU a health report',
+    yTitle: 'µs',
+    scale: 'linear',
     lines: { api: 'report_cpu_api', Postgres: 'report_cpu_postgres' },
   },
   'growth-idle-cpu': {
-    ...{ title: 'CPU without requests', yTitle: 'ms a second', scale: 'linear' },
+    title: 'CPU without requests',
+    yTitle: 'ms a second',
+    scale: 'linear',
     lines: {
       api: 'idle_cpu_api',
       worker: 'idle_cpu_worker',
@@ -37,15 +43,21 @@ const plots: Readonly<Record<string, Plot>> = {
     },
   },
   'growth-memory': {
-    ...{ title: 'Memory', yTitle: 'MB', scale: 'linear' },
+    title: 'Memory',
+    yTitle: 'MB',
+    scale: 'linear',
     lines: { api: 'memory_api', worker: 'memory_worker' },
   },
   'growth-database': {
-    ...{ title: 'Growth of the database a live session', yTitle: 'KB', scale: 'linear' },
+    title: 'Growth of the database a live session',
+    yTitle: 'KB',
+    scale: 'linear',
     lines: { database: 'database_per_session' },
   },
   'growth-history': {
-    ...{ title: 'History events a live session', yTitle: 'events', scale: 'linear' },
+    title: 'History events a live session',
+    yTitle: 'events',
+    scale: 'linear',
     lines: { Temporal: 'history_events' },
   },
 }
@@ -76,21 +88,30 @@ const pointsOf = (label: string, figure: GrowthFigure, rows: readonly Row[]) =>
 
 const specOf = ({ title, yTitle, scale, lines }: Plot, rows: readonly Row[]): TopLevelSpec => ({
   title,
-  ...{ width: 520, height: 220, background: 'transparent' },
+  width: 520,
+  height: 220,
+  background: 'transparent',
   data: { values: Object.entries(lines).flatMap(([label, figure]) => pointsOf(label, figure, rows)) },
   mark: { type: 'line', point: true, strokeWidth: 2 },
   encoding: {
     x: {
-      ...{ field: 'sessions', type: 'quantitative', title: 'live sessions' },
+      field: 'sessions',
+      type: 'quantitative',
+      title: 'live sessions',
       scale: { type: 'log' },
       axis: { format: ',d', values: [10, 100, 1000, 10_000] },
     },
     y: {
-      ...{ field: 'value', type: 'quantitative', title: yTitle },
+      field: 'value',
+      type: 'quantitative',
+      title: yTitle,
       scale: scale === 'log' ? { type: 'log' } : { type: 'linear', zero: true },
     },
     color: {
-      ...{ field: 'label', type: 'nominal', title: null, sort: null },
+      field: 'label',
+      type: 'nominal',
+      title: null,
+      sort: null,
       scale: { range: colours },
       legend: Object.keys(lines).length > 1 ? {} : null,
     },

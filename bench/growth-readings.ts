@@ -39,7 +39,9 @@ export async function readCosts(bench: GrowthBench): Promise<GrowthReading> {
   const starts = await readStartCosts(bench)
   const idle = await cpuOf(bench, () => sleep(idleSeconds * 1000))
   return {
-    ...{ ...latencies, ...reports, ...starts },
+    ...latencies,
+    ...reports,
+    ...starts,
     idle_cpu_api: idle.api / 1000 / idleSeconds,
     idle_cpu_worker: idle.worker / 1000 / idleSeconds,
     idle_cpu_postgres: idle.postgres / 1000 / idleSeconds,
@@ -71,7 +73,9 @@ const repeat = (count: number, ofCalls: readonly Call[]): Call[] =>
   Array.from({ length: count }, (_, index) => ofCalls[index % ofCalls.length] as Call)
 
 export const reportCall = (api: RunningProgram, sessionId: string): Call => ({
-  ...{ method: 'POST', url: `${api.url}/api/v1/relay/health`, body: healthReport(sessionId) },
+  method: 'POST',
+  url: `${api.url}/api/v1/relay/health`,
+  body: healthReport(sessionId),
   headers: { 'x-relay-auth': api.config.relayAuthSecrets[0] ?? '' },
 })
 
@@ -84,7 +88,9 @@ async function readLatencies({ api, users, sessionIds }: GrowthBench) {
   }
   const activeCalls = sample(users.slice(0, sessionIds.length)).map(
     ({ bearer }): Call => ({
-      ...{ method: 'GET', url: `${api.url}/api/v1/relay/active`, headers: { authorization: bearer } },
+      method: 'GET',
+      url: `${api.url}/api/v1/relay/active`,
+      headers: { authorization: bearer },
     }),
   )
   const reportCalls = sample(sessionIds).map((id) => reportCall(api, id))
@@ -95,9 +101,12 @@ async function readLatencies({ api, users, sessionIds }: GrowthBench) {
     repeat(pages, [{ method: 'GET', url: `${api.url}/metrics`, headers: {} }]),
   )
   return {
-    ...{ active_p50: active['p50 ms'] ?? Number.NaN, active_p99: active['p99 ms'] ?? Number.NaN },
-    ...{ health_p50: health['p50 ms'] ?? Number.NaN, health_p99: health['p99 ms'] ?? Number.NaN },
-    ...{ metrics_p50: metrics['p50 ms'] ?? Number.NaN, metrics_p99: metrics['p99 ms'] ?? Number.NaN },
+    active_p50: active['p50 ms'] ?? Number.NaN,
+    active_p99: active['p99 ms'] ?? Number.NaN,
+    health_p50: health['p50 ms'] ?? Number.NaN,
+    health_p99: health['p99 ms'] ?? Number.NaN,
+    metrics_p50: metrics['p50 ms'] ?? Number.NaN,
+    metrics_p99: metrics['p99 ms'] ?? Number.NaN,
   }
 }
 
@@ -111,7 +120,9 @@ async function readReportCosts(bench: GrowthBench) {
   })
   const before = await cpuMicrosOfFamily(stack.serverPids.postgres)
   const reading = await throughput({
-    ...{ ...api, connections: loadConnections, seconds: loadSeconds },
+    ...api,
+    connections: loadConnections,
+    seconds: loadSeconds,
     // A share of the sessions each: preparing all of them for every connection would take longer than a response may.
     requestsOf: (connection) => requests.filter((_, index) => index % loadConnections === connection),
   })
@@ -135,9 +146,12 @@ async function readStartCosts(bench: GrowthBench) {
   })
   logProgress(`POST /relay/start: p50 ${reading['p50 ms']?.toFixed(1)} ms, p99 ${reading['p99 ms']?.toFixed(1)} ms`)
   return {
-    ...{ start_p50: reading['p50 ms'] ?? Number.NaN, start_p99: reading['p99 ms'] ?? Number.NaN },
-    ...{ start_cpu_api: used.api / users.length, start_cpu_worker: used.worker / users.length },
-    ...{ start_cpu_postgres: used.postgres / users.length, start_cpu_temporal: used.temporal / users.length },
+    start_p50: reading['p50 ms'] ?? Number.NaN,
+    start_p99: reading['p99 ms'] ?? Number.NaN,
+    start_cpu_api: used.api / users.length,
+    start_cpu_worker: used.worker / users.length,
+    start_cpu_postgres: used.postgres / users.length,
+    start_cpu_temporal: used.temporal / users.length,
   }
 }
 

@@ -24,7 +24,8 @@ const baseSessions = 100
 const workflowTasks = 1
 /** Simulated relays send no reports except for a measurement. */
 const variables = {
-  ...{ SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600', SVC_RELAY_STOP_GRACE_SECONDS: '3600' },
+  SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3600',
+  SVC_RELAY_STOP_GRACE_SECONDS: '3600',
   SVC_TEMPORAL_TASK_QUEUE: 'growth',
 }
 
@@ -67,7 +68,10 @@ async function growTo(size: number, { stack, api, users, sessionIds }: GrowthBen
     select ${relaySessionColumns(stack.sql)} from relay_sessions where id = any(${added}::uuid[])`
   const { taskQueue } = api.config.temporal
   const workflows = createRelaySessionWorkflows(stack.temporal, {
-    ...{ taskQueue, settings: api.config.relay, callMillisMax: 60_000, findMaskedEmail: async () => null },
+    taskQueue,
+    settings: api.config.relay,
+    callMillisMax: 60_000,
+    findMaskedEmail: async () => null,
   })
   const limit = pLimit(concurrentStartsMax)
   let started = 0
@@ -92,8 +96,10 @@ async function growTo(size: number, { stack, api, users, sessionIds }: GrowthBen
 /** Workflow tasks that no worker has begun. */
 async function countWaitingTasks({ temporal, config }: Stack, taskQueue: string): Promise<number> {
   const { stats } = await temporal.workflowService.describeTaskQueue({
-    ...{ namespace: config.temporal.namespace, taskQueue: { name: taskQueue } },
-    ...{ taskQueueType: workflowTasks, reportStats: true },
+    namespace: config.temporal.namespace,
+    taskQueue: { name: taskQueue },
+    taskQueueType: workflowTasks,
+    reportStats: true,
   })
   return Number(stats?.approximateBacklogCount ?? 0)
 }

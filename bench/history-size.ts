@@ -24,7 +24,10 @@ export async function measureLifecycle({ stack, api, data }: RelayBench): Promis
   const settings = { ...api.config.relay, healthTimeoutSeconds: shortSeconds, stopGraceSeconds }
   const { taskQueue } = api.config.temporal
   const workflows = createRelaySessionWorkflows(stack.temporal, {
-    ...{ taskQueue, settings, callMillisMax: 10_000, findMaskedEmail: async () => null },
+    taskQueue,
+    settings,
+    callMillisMax: 10_000,
+    findMaskedEmail: async () => null,
   })
   const beginLife = async (connectionId: string) => Life.begin(stack, workflows, data.users[0], connectionId)
 

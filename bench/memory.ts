@@ -19,7 +19,10 @@ export async function measureMemory(stack: Stack, worker: RunningProgram, data: 
   await sleep(5000)
   const empty = await residentMegabytes(worker.pid)
   const workflows = createRelaySessionWorkflows(stack.temporal, {
-    ...{ taskQueue, settings: worker.config.relay, callMillisMax: 60_000, findMaskedEmail: async () => null },
+    taskQueue,
+    settings: worker.config.relay,
+    callMillisMax: 60_000,
+    findMaskedEmail: async () => null,
   })
   const live = await insertLiveSessions(stack, data)
   const limit = pLimit(concurrencyMax)

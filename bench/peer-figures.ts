@@ -18,10 +18,14 @@ const table = {
   starts_p99: { what: `${starts}: p99`, unit: 'ms' },
   starts_throughput: { what: `${starts}: throughput`, unit: '/s' },
   starts_limited_p50: {
-    ...{ what: `${starts}: p50, DBOS with the limit of the plan`, unit: 'ms', target: 1, bound: 'at_most' },
+    what: `${starts}: p50, DBOS with the limit of the plan`,
+    unit: 'ms',
+    target: 1,
+    bound: 'at_most',
   },
   starts_unqueued_p50: {
-    ...{ what: `${starts}: p50, DBOS without a queue, which may start two sessions of a connection`, unit: 'ms' },
+    what: `${starts}: p50, DBOS without a queue, which may start two sessions of a connection`,
+    unit: 'ms',
   },
 } as const satisfies Record<string, Omit<Figure, 'name'>>
 

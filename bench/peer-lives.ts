@@ -88,7 +88,8 @@ async function measureOneByOne(lives: Lives, users: readonly BenchUser[]): Promi
     await lives.end([{ user, sessionId }])
   }
   return {
-    ...{ 'start p50 ms': median(waits.start), 'active p50 ms': median(waits.active) },
+    'start p50 ms': median(waits.start),
+    'active p50 ms': median(waits.active),
     'stop p50 ms': median(waits.stop),
   }
 }

@@ -29,7 +29,8 @@ async function startBetterAuth(
   const server = await stack.start('bench/peers/better-auth.ts', {
     ...peerVariables(stack, database),
     ...variables,
-    ...{ PEER_USERS: String(data.users.length), PEER_SECRET: randomBytes(32).toString('base64') },
+    PEER_USERS: String(data.users.length),
+    PEER_SECRET: randomBytes(32).toString('base64'),
   })
   await waitUntilAnswering(server, '/sessions')
   const answer = await call({ method: 'GET', url: `${server.url}/sessions`, headers: {} })
@@ -72,12 +73,16 @@ async function compareChecks(
     rounds,
     floor: () =>
       throughput({
-        ...{ ...load, url: peer.url, pid: peer.pid },
+        ...load,
+        url: peer.url,
+        pid: peer.pid,
         requestsOf: (connection) => [{ method: 'GET', path, headers: { cookie: peer.cookies[connection] ?? '' } }],
       }),
     ours: () =>
       throughput({
-        ...{ ...load, url: api.url, pid: api.pid },
+        ...load,
+        url: api.url,
+        pid: api.pid,
         requestsOf: (connection) => [
           {
             method: 'GET',

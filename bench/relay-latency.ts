@@ -51,8 +51,13 @@ export async function reserve(
   connectionId: string,
 ): Promise<RelaySessionRow> {
   const outcome = await startRelay(sql, {
-    ...{ userId, authSessionId, connectionId, region: { named: region }, regions: config.regions },
-    ...{ warmReportSecondsMax: 30, rateLimit: 9_999_999 },
+    userId,
+    authSessionId,
+    connectionId,
+    region: { named: region },
+    regions: config.regions,
+    warmReportSecondsMax: 30,
+    rateLimit: 9_999_999,
     rateLimitKey: `relay_start:${userId}`,
     timeBank: { enforcement: 'report', hoursPerRelay: 200 },
     idempotencyKey: randomUUID(),
@@ -73,7 +78,10 @@ export const report = (api: RunningProgram, sessionId: string): Promise<string> 
 export async function measureFirstTask({ stack, api, data, rounds }: RelayBench): Promise<Row[]> {
   const { taskQueue } = api.config.temporal
   const workflows = createRelaySessionWorkflows(stack.temporal, {
-    ...{ taskQueue, settings: api.config.relay, callMillisMax: 10_000, findMaskedEmail: async () => null },
+    taskQueue,
+    settings: api.config.relay,
+    callMillisMax: 10_000,
+    findMaskedEmail: async () => null,
   })
   const users = data.users.slice(-supply(rounds))
   const connectionId = 'first-task'
@@ -159,13 +167,15 @@ export async function measureReadyAndStop(bench: RelayBench): Promise<Row[]> {
       timed(() => Promise.all([signal(sessionId), waitForState(stack, sessionId, 'active')])),
     )
   const ready = await measurePairs({
-    ...{ what: 'first report', rounds },
+    what: 'first report',
+    rounds,
     floor: measureActivation((sessionId) => handleOf(sessionId).signal(messages.ready)),
     ours: measureActivation((sessionId) => report(api, sessionId)),
   })
   const running = [...sessions]
   const stopped = await measurePairs({
-    ...{ what: 'POST /relay/stop', rounds },
+    what: 'POST /relay/stop',
+    rounds,
     floor: () =>
       measureSequentially(take(running), ({ sessionId }) =>
         timed(() =>

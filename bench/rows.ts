@@ -49,7 +49,12 @@ export interface Row {
 function rowOf(figure: Figure, values: Pick<Row, 'floor' | 'ours' | 'ratio' | 'low' | 'high'>): Row {
   const { name, what, unit, target, bound } = figure
   return {
-    ...{ name, what, unit, ...values, target: target ?? null, bound: bound ?? null },
+    name,
+    what,
+    unit,
+    ...values,
+    target: target ?? null,
+    bound: bound ?? null,
     met: isMet(figure, values.ratio ?? values.ours),
     measuredAt: `${new Date().toISOString().slice(0, 19)}Z`,
     machine: `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.versions.node}`,
@@ -74,8 +79,11 @@ export function compare(figure: Figure, pairs: readonly Pair[], reading: string)
   const floors = of('floor')
   const ratio = spreadOf(of('ours').map((value, index) => value / (floors[index] ?? Number.NaN)))
   return rowOf(figure, {
-    ...{ floor: rounded(median(floors)), ours: rounded(median(of('ours'))) },
-    ...{ ratio: rounded(ratio.median), low: rounded(ratio.min), high: rounded(ratio.max) },
+    floor: rounded(median(floors)),
+    ours: rounded(median(of('ours'))),
+    ratio: rounded(ratio.median),
+    low: rounded(ratio.min),
+    high: rounded(ratio.max),
   })
 }
 
@@ -87,8 +95,11 @@ export const single = (
   floor: number | null = null,
 ): Row =>
   rowOf(figure, {
-    ...{ floor, ours: rounded(value), ratio: null },
-    ...{ low: spread ? rounded(spread.min) : null, high: spread ? rounded(spread.max) : null },
+    floor,
+    ours: rounded(value),
+    ratio: null,
+    low: spread ? rounded(spread.min) : null,
+    high: spread ? rounded(spread.max) : null,
   })
 
 /** A figure with its ratio, computed by the caller. */
@@ -103,7 +114,11 @@ export const withRatio = (
   }: { floor: number; ours: number; ratio: number; low?: number; high?: number },
 ): Row =>
   rowOf(figure, {
-    ...{ floor: rounded(floor), ours: rounded(ours), ratio: rounded(ratio), low: rounded(low), high: rounded(high) },
+    floor: rounded(floor),
+    ours: rounded(ours),
+    ratio: rounded(ratio),
+    low: rounded(low),
+    high: rounded(high),
   })
 
 /** A figure that could not be measured. */

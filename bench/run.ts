@@ -101,7 +101,9 @@ const startWithLocalRelays: StartGroup = async (stack) => ({
 
 const startWithLargeTables: StartGroup = async (stack, data) => {
   const api = await stack.start('api/server.ts', {
-    ...{ ...longTimeouts, SVC_TEMPORAL_TASK_QUEUE: 'bench-large', SVC_OPERATOR_PASSWORD: operatorPassword },
+    ...longTimeouts,
+    SVC_TEMPORAL_TASK_QUEUE: 'bench-large',
+    SVC_OPERATOR_PASSWORD: operatorPassword,
   })
   await waitUntilAnswering(api, '/api/v1/capacity/status')
   await fillLargeTables(stack.sql)

@@ -72,8 +72,13 @@ export async function startStack(): Promise<Stack> {
     life.hold('Temporal', temporal, (it) => it.stop())
 
     const shared = {
-      ...{ PATH: environment.PATH ?? '', HOME: environment.HOME ?? '', NODE_ENV: 'production', LOG_LEVEL: 'info' },
-      ...{ DATABASE_URL: postgres.url, TEMPORAL_ADDRESS: temporal.address, SVC_DATA_DIR: join(folder, 'relays') },
+      PATH: environment.PATH ?? '',
+      HOME: environment.HOME ?? '',
+      NODE_ENV: 'production',
+      LOG_LEVEL: 'info',
+      DATABASE_URL: postgres.url,
+      TEMPORAL_ADDRESS: temporal.address,
+      SVC_DATA_DIR: join(folder, 'relays'),
       SVC_JWT_SECRET: randomBytes(48).toString('base64'),
       SVC_RELAY_AUTH_SECRET: randomBytes(48).toString('base64'),
       OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
@@ -101,7 +106,10 @@ export async function startStack(): Promise<Stack> {
 
 /** Filling and cleaning large tables takes as long as the machine needs. */
 const unlimited: QueryLimits = {
-  ...{ statementMillisMax: 0, lockMillisMax: 0, idleTransactionMillisMax: 0, answerMillisMax: null },
+  statementMillisMax: 0,
+  lockMillisMax: 0,
+  idleTransactionMillisMax: 0,
+  answerMillisMax: null,
 }
 
 /** Requests are counted as in production, and the limits are never reached. */
@@ -117,7 +125,10 @@ const createStarter =
     const program = await startProgram({ file, env, logFile: join(folder, `${file.replaceAll('/', '-')}.log`) })
     life.hold(file, program, (it) => it.stop())
     return {
-      ...{ url: `http://127.0.0.1:${port}`, pid: program.pid, config: readConfig(env), stop: () => program.stop() },
+      url: `http://127.0.0.1:${port}`,
+      pid: program.pid,
+      config: readConfig(env),
+      stop: () => program.stop(),
       ended: program.exited.then((how) => `${file} ${how}:\n${program.readLastLines()}`),
     }
   }

@@ -14,19 +14,27 @@ const large = { display_name: 'Large', provider: 'local', capacity: 100_000 }
 const sizes = [
   {
     region: { region: 'default', display_name: 'Default', provider: 'local' },
-    ...{ live: 0, p50: figures.region_50_start_p50, throughput: figures.region_50_start_throughput },
+    live: 0,
+    p50: figures.region_50_start_p50,
+    throughput: figures.region_50_start_throughput,
   },
   {
     region: { ...large, region: 'large-0' },
-    ...{ live: 0, p50: figures.region_0_start_p50, throughput: figures.region_0_start_throughput },
+    live: 0,
+    p50: figures.region_0_start_p50,
+    throughput: figures.region_0_start_throughput,
   },
   {
     region: { ...large, region: 'large-500' },
-    ...{ live: 500, p50: figures.region_500_start_p50, throughput: figures.region_500_start_throughput },
+    live: 500,
+    p50: figures.region_500_start_p50,
+    throughput: figures.region_500_start_throughput,
   },
   {
     region: { ...large, region: 'large-10000' },
-    ...{ live: 10_000, p50: figures.region_10000_start_p50, throughput: figures.region_10000_start_throughput },
+    live: 10_000,
+    p50: figures.region_10000_start_p50,
+    throughput: figures.region_10000_start_throughput,
   },
 ]
 export const sizedRegions = sizes.map(({ region }) => region)

@@ -19,14 +19,18 @@ const seconds = 3
 
 export const measureActive = (servers: Servers, data: BenchData): Promise<Row[]> =>
   measureRead(servers, data, {
-    ...{ name: 'GET /relay/active', path: '/api/v1/relay/active' },
-    ...{ throughputFigure: figures.relay_active_throughput, cpuFigure: figures.relay_active_cpu },
+    name: 'GET /relay/active',
+    path: '/api/v1/relay/active',
+    throughputFigure: figures.relay_active_throughput,
+    cpuFigure: figures.relay_active_cpu,
   })
 
 export const measureSession = (servers: Servers, data: BenchData): Promise<Row[]> =>
   measureRead(servers, data, {
-    ...{ name: 'GET /auth/session', path: '/api/v1/auth/session' },
-    ...{ throughputFigure: figures.auth_session_throughput, cpuFigure: figures.auth_session_cpu },
+    name: 'GET /auth/session',
+    path: '/api/v1/auth/session',
+    throughputFigure: figures.auth_session_throughput,
+    cpuFigure: figures.auth_session_cpu,
   })
 
 interface Read {
@@ -73,13 +77,16 @@ export const healthReport = (sessionId: string): string =>
     instance_id: fakeInstanceId(sessionId),
     observed_at: '2026-11-21T12:00:00.000Z',
     stats: {
-      ...{ publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
-      ...{
-        bytes_total: 123_456_789,
-        publishing_ms_total: 200_000,
-        peak_bitrate_kbps: 6400,
-        engine: 'srt-live-transmit',
-      },
+      publishing: true,
+      bitrate_kbps: 5200,
+      rtt_ms: 41.5,
+      loss_pct: 0.25,
+      links: 2,
+      players: 1,
+      bytes_total: 123_456_789,
+      publishing_ms_total: 200_000,
+      peak_bitrate_kbps: 6400,
+      engine: 'srt-live-transmit',
     },
   })
 

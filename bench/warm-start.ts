@@ -44,7 +44,8 @@ export async function measureWarmStart(stack: Stack, rounds: number): Promise<Ro
   const variables = { SVC_TEMPORAL_TASK_QUEUE: 'bench-warm', SVC_RELAY_STOP_GRACE_SECONDS: '1' }
   const api = await stack.start('api/server.ts', { ...variables, SVC_REGIONS: regionsOf(100_000) })
   const worker = await stack.start('activities/worker/worker.ts', {
-    ...{ ...variables, SVC_REGIONS: regionsOf(0) },
+    ...variables,
+    SVC_REGIONS: regionsOf(0),
     // Where the relays report to.
     SVC_API_URL: api.url,
   })
@@ -53,7 +54,8 @@ export async function measureWarmStart(stack: Stack, rounds: number): Promise<Ro
   const users = await insertUsers(stack, (rounds + 1) * callsPerRound * 2 + coldStarts, 'w')
   const bench = { stack, api, users }
   const pairs = await measurePairs({
-    ...{ what: 'warm start', rounds },
+    what: 'warm start',
+    rounds,
     floor: () => repeat(callsPerRound, () => callAndReport(bench)),
     ours: () => repeat(callsPerRound, () => startUntilActive(bench, 'warm')),
   })

@@ -47,14 +47,37 @@ const quiet = ['-nostdin', '-hide_banner', '-loglevel', 'error']
 export const generatePattern = (ffmpeg: string, target: string, secondsMax: number): Command => [
   ffmpeg,
   ...quiet,
-  ...['-re', '-f', 'lavfi', '-i', 'testsrc2=size=1280x720:rate=30', '-re', '-f', 'lavfi', '-i', 'sine=frequency=440'],
-  ...['-t', String(secondsMax), '-b:v', '2M', '-maxrate', '2M', '-bufsize', '1M', '-f', 'mpegts', target],
+  '-re',
+  '-f',
+  'lavfi',
+  '-i',
+  'testsrc2=size=1280x720:rate=30',
+  '-re',
+  '-f',
+  'lavfi',
+  '-i',
+  'sine=frequency=440',
+  '-t',
+  String(secondsMax),
+  '-b:v',
+  '2M',
+  '-maxrate',
+  '2M',
+  '-bufsize',
+  '1M',
+  '-f',
+  'mpegts',
+  target,
 ]
 
 /** Sends standard input to an address. */
 export const sendInput = (liveTransmit: string, url: string): Command => [
   liveTransmit,
-  ...['-q', '-a:no', `-chunk:${payloadBytes}`, 'file://con', url],
+  '-q',
+  '-a:no',
+  `-chunk:${payloadBytes}`,
+  'file://con',
+  url,
 ]
 
 /** Writes the stream of an address to standard output. */
@@ -67,18 +90,24 @@ export function receiveOutput({ ffmpeg, liveTransmit }: MediaPrograms, url: stri
 /** Decodes the video of standard input, and writes a line per frame. */
 export const decodeInput = (ffmpeg: string): Command => [
   ffmpeg,
-  ...[
-    '-hide_banner',
-    '-loglevel',
-    'quiet',
-    '-fflags',
-    'nobuffer',
-    '-probesize',
-    '300000',
-    '-analyzeduration',
-    '500000',
-  ],
-  ...['-i', 'pipe:0', '-map', '0:v:0', '-f', 'framecrc', '-flush_packets', '1', 'pipe:1'],
+  '-hide_banner',
+  '-loglevel',
+  'quiet',
+  '-fflags',
+  'nobuffer',
+  '-probesize',
+  '300000',
+  '-analyzeduration',
+  '500000',
+  '-i',
+  'pipe:0',
+  '-map',
+  '0:v:0',
+  '-f',
+  'framecrc',
+  '-flush_packets',
+  '1',
+  'pipe:1',
 ]
 
 /**

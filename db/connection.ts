@@ -38,17 +38,26 @@ export interface QueryLimits {
 
 /** For requests: while the server hangs each gets 503 within 5 s. */
 export const requestLimits: QueryLimits = {
-  ...{ statementMillisMax: 3_250, lockMillisMax: 3_000, idleTransactionMillisMax: 5_000, answerMillisMax: 3_750 },
+  statementMillisMax: 3_250,
+  lockMillisMax: 3_000,
+  idleTransactionMillisMax: 5_000,
+  answerMillisMax: 3_750,
 }
 
 /** For activities and jobs, whose statements may take longer than a client waits. */
 export const workerLimits: QueryLimits = {
-  ...{ statementMillisMax: 15_000, lockMillisMax: 10_000, idleTransactionMillisMax: 0, answerMillisMax: 20_000 },
+  statementMillisMax: 15_000,
+  lockMillisMax: 10_000,
+  idleTransactionMillisMax: 0,
+  answerMillisMax: 20_000,
 }
 
 /** For command-line programs, migrations and tests, without a limit of the client. */
 export const commandLimits: QueryLimits = {
-  ...{ statementMillisMax: 15_000, lockMillisMax: 10_000, idleTransactionMillisMax: 0, answerMillisMax: null },
+  statementMillisMax: 15_000,
+  lockMillisMax: 10_000,
+  idleTransactionMillisMax: 0,
+  answerMillisMax: null,
 }
 
 /**

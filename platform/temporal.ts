@@ -93,7 +93,9 @@ export async function oldestTaskSeconds(
     [workflowTasks, activityTasks].map(async (taskQueueType) => {
       const { stats } = await client.withDeadline(Date.now() + millis, () =>
         client.workflowService.describeTaskQueue({
-          ...{ namespace, taskQueueType, reportStats: true },
+          namespace,
+          taskQueueType,
+          reportStats: true,
           taskQueue: { name: taskQueue },
         }),
       )

@@ -39,7 +39,10 @@ async function run(settings: Settings): Promise<number> {
   const dataPlane = await startDataPlane({ ...settings, streamToken: session?.streamToken, engine, log })
   let deniedSince: Date | null = null
   const statsServer = await startStatsServer({
-    ...{ host, port: settings.ports.statsPort, source: dataPlane, log },
+    host,
+    port: settings.ports.statsPort,
+    source: dataPlane,
+    log,
     unknownSince: () => deniedSince,
   })
   const startedAt = new Date().toISOString()

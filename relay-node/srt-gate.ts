@@ -182,7 +182,13 @@ export class SrtGate {
     connections.get(peer.key)?.close('replaced by a new connection from the same address')
     const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
     const connection = new SrtConnection({
-      ...{ role, peer, conclusion, engine, cap, now, log: this.#limitedLog },
+      role,
+      peer,
+      conclusion,
+      engine,
+      cap,
+      now,
+      log: this.#limitedLog,
       onRefused: (reason) => this.#options.onRefused?.(reason),
       onData: role === 'publish' ? onPublished : undefined,
       onClosed: (reason) => {

@@ -101,7 +101,14 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
   })
   const warmInstances = createWarmInstancesWorkflows(client, { taskQueue, callMillisMax: 10_000 })
   const failing = {
-    ...{ config, log, sql, sealing, metrics, relaySessions, subscriptions, warmInstances },
+    config,
+    log,
+    sql,
+    sealing,
+    metrics,
+    relaySessions,
+    subscriptions,
+    warmInstances,
     failingWorkflows: createFailingWorkflows(client, { taskQueue, callMillisMax: 10_000 }),
   }
   // Before the worker takes a task that may have crashed the ones before it.

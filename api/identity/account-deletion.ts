@@ -35,7 +35,10 @@ export async function scheduleAccountDeletion(
     await deleteMailTokens(tx, user.userId, ['reset_password', 'change_email'])
     const detail = { due_at: dueAt.toISOString(), sign_ins_ended: revoked, relays_ended: disconnected.length }
     await recordAuditEntry(tx, {
-      ...{ initiator: 'user', action: 'account_deletion_scheduled', userId: user.userId, ip: client.ip },
+      initiator: 'user',
+      action: 'account_deletion_scheduled',
+      userId: user.userId,
+      ip: client.ip,
       detail,
     })
     const deletedAt = dueAt.toISOString()

@@ -49,7 +49,10 @@ async function startErasure(tx: Sql, { userId, reason, ip }: ErasureRequest): Pr
   // Without the account, whose entries are erased with it.
   if (await makeDeletionDue(tx, userId))
     await recordAuditEntry(tx, {
-      ...{ initiator: 'operator', action: 'account_erasure_requested', ip, detail: { account_id: userId, reason } },
+      initiator: 'operator',
+      action: 'account_erasure_requested',
+      ip,
+      detail: { account_id: userId, reason },
     })
   await revokeAllAccess(tx, userId, 'account_disabled')
   return disconnectAll(tx, userId, 'operator')

@@ -109,7 +109,10 @@ export async function endOtherAuthSessions(sql: Sql, user: User, ip: string): Pr
   const revoked = await revokeOtherAuthSessions(sql, user, 'revoked')
   if (revoked > 0)
     await recordAuditEntry(sql, {
-      ...{ initiator: 'user', action: 'signed_out_elsewhere', userId: user.userId, ip },
+      initiator: 'user',
+      action: 'signed_out_elsewhere',
+      userId: user.userId,
+      ip,
       detail: { sign_ins_ended: revoked },
     })
   return revoked

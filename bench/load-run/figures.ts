@@ -38,7 +38,9 @@ export async function processRows(name: string, samples: ProcessSamples): Promis
     ),
     single(
       {
-        ...{ name: `${name}_heap_growth`, what: `growth of the heap of the ${name} after collections`, unit: 'MB/min' },
+        name: `${name}_heap_growth`,
+        what: `growth of the heap of the ${name} after collections`,
+        unit: 'MB/min',
         ...heapGrowthMax,
       },
       samples.heapGrowth,

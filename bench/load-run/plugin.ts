@@ -74,7 +74,10 @@ export class Plugin {
 
   async #refresh(): Promise<void> {
     const answer = await this.#options.client.send('refresh', {
-      ...{ method: 'POST', path: '/auth/refresh', headers: {}, body: { refresh_token: this.#refreshToken } },
+      method: 'POST',
+      path: '/auth/refresh',
+      headers: {},
+      body: { refresh_token: this.#refreshToken },
     })
     // Before the token ends, and not with all other plugins at once.
     this.#tokenEndsAt = performance.now() + spread(400_000)

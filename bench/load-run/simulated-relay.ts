@@ -24,13 +24,25 @@ export async function runSimulatedRelay(options: SimulatedRelayOptions): Promise
     publishingMs += seconds * 1000
     peakKbps = Math.max(peakKbps, bitrateKbps)
     const answer = await client.send('health', {
-      ...{ method: 'POST', path: '/relay/health', headers: { 'x-relay-auth': authSecret } },
+      method: 'POST',
+      path: '/relay/health',
+      headers: { 'x-relay-auth': authSecret },
       body: {
-        ...{ session_id: sessionId, instance_id: instanceId, observed_at: new Date().toISOString() },
+        session_id: sessionId,
+        instance_id: instanceId,
+        observed_at: new Date().toISOString(),
         stats: {
-          ...{ publishing: true, bitrate_kbps: bitrateKbps, rtt_ms: spread(40), loss_pct: spread(0.2) },
-          ...{ links: 3, players: 1, bytes_total: bytesTotal, engine: 'srt-live-transmit' },
-          ...{ publishing_ms_total: Math.round(publishingMs), peak_bitrate_kbps: peakKbps, started_at_ms: startedAtMs },
+          publishing: true,
+          bitrate_kbps: bitrateKbps,
+          rtt_ms: spread(40),
+          loss_pct: spread(0.2),
+          links: 3,
+          players: 1,
+          bytes_total: bytesTotal,
+          engine: 'srt-live-transmit',
+          publishing_ms_total: Math.round(publishingMs),
+          peak_bitrate_kbps: peakKbps,
+          started_at_ms: startedAtMs,
         },
       },
     })

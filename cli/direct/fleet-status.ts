@@ -46,7 +46,15 @@ export async function readFleetStatus({ config: { regions }, sql }: WorkerAccess
       const { region, provider, capacity } = config
       const { sessions, bound, warmReady, warmBooting, leftover, drainedAt, isDrained } = row
       return {
-        ...{ region, provider, capacity, sessions, bound, warmReady, warmBooting, leftover, drainedAt },
+        region,
+        provider,
+        capacity,
+        sessions,
+        bound,
+        warmReady,
+        warmBooting,
+        leftover,
+        drainedAt,
         warmWanted: isDrained ? 0 : config.warm,
         orphans: orphans.find((candidate) => candidate.region === region)?.orphans ?? 0,
         image: imageKey(config),

@@ -28,8 +28,14 @@ export interface AuditAttempt extends AuditEntry {
 /** Counts all attempts in one statement. Every statement locks the entries in the same order, so none deadlock. */
 export async function recordAuditAttempts(sql: Sql, attempts: readonly AuditAttempt[]): Promise<void> {
   const rows = attempts.map(({ initiator, action, userId, ip, source, client, detail = {} }) => ({
-    ...{ initiator, action, user_id: userId ?? null, ip, source, detail },
-    ...{ client: client?.name ?? null, client_kind: client?.kind ?? null },
+    initiator,
+    action,
+    user_id: userId ?? null,
+    ip,
+    source,
+    detail,
+    client: client?.name ?? null,
+    client_kind: client?.kind ?? null,
   }))
   await sql`
     with incoming as (

@@ -62,8 +62,13 @@ export type ShownSessionRow = RelaySessionRow & IngestRow
 /** For a session that has just been created. */
 export const withoutIngest = (row: RelaySessionRow): ShownSessionRow => ({
   ...row,
-  ...{ isPublishing: null, bitrateKbps: null, links: null, engine: null },
-  ...{ publishingSince: null, ingestAt: null, ingestAgeSeconds: null },
+  isPublishing: null,
+  bitrateKbps: null,
+  links: null,
+  engine: null,
+  publishingSince: null,
+  ingestAt: null,
+  ingestAgeSeconds: null,
 })
 
 /** A session with everything that operators see of it. */

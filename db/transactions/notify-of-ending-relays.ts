@@ -19,7 +19,9 @@ export const notifyOfEndingRelays = (
         kind: 'relay_ending_soon',
         timestamp: now.toISOString(),
         data: {
-          ...{ session_id: id, connection_id: connectionId, region },
+          session_id: id,
+          connection_id: connectionId,
+          region,
           idle_ends_at: after(maxSessionSeconds),
           ends_at: after(longestSeconds(maxSessionSeconds)),
         },

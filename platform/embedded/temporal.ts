@@ -35,9 +35,12 @@ const shutdown: Signals = [
 
 /** Four times faster than the default pragmas, and still safe when the process is killed. */
 const fileStoreArgs = (file: string) => [
-  ...['--db-filename', file],
-  ...['--sqlite-pragma', 'journal_mode=wal'],
-  ...['--sqlite-pragma', 'synchronous=1'],
+  '--db-filename',
+  file,
+  '--sqlite-pragma',
+  'journal_mode=wal',
+  '--sqlite-pragma',
+  'synchronous=1',
 ]
 
 export interface EmbeddedTemporal {
@@ -79,8 +82,16 @@ export async function startEmbeddedTemporal(options: EmbeddedTemporalOptions): P
   const port = await (options.port ?? findFreePort)()
   const uiPort = await options.uiPort?.()
   const args = [
-    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--log-level', 'error'],
-    ...['--namespace', namespace],
+    'server',
+    'start-dev',
+    '--ip',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--log-level',
+    'error',
+    '--namespace',
+    namespace,
     ...(uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)]),
     ...searchAttributes.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
     ...(dir === null ? [] : fileStoreArgs(join(dir, 'temporal.db'))),

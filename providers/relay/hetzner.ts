@@ -98,7 +98,11 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
       if (!instance) throw configurationError(`server ${server.id} has lost its labels`)
       log.info(
         {
-          ...{ instanceId, sessionId, region, providerId: instance.providerId, isAdopted },
+          instanceId,
+          sessionId,
+          region,
+          providerId: instance.providerId,
+          isAdopted,
           millis: Math.round(performance.now() - startedAt),
         },
         'relay created',

@@ -19,9 +19,13 @@ export const relayFolderOf = (dataDir: string): string => join(resolve(dataDir),
 
 /** The arguments of a relay. The only one that may contain spaces is last, so that a command line can be parsed. */
 export const relayArguments = (relay: Pick<LocalRelay, 'instanceId' | 'sessionId' | 'region' | 'stateFile'>) => [
-  ...['--instance', relay.instanceId],
+  '--instance',
+  relay.instanceId,
   ...(relay.sessionId === null ? [] : ['--session', relay.sessionId]),
-  ...['--region', relay.region, '--state-file', relay.stateFile],
+  '--region',
+  relay.region,
+  '--state-file',
+  relay.stateFile,
 ]
 
 const commandPattern = new RegExp(

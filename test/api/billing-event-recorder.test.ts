@@ -8,7 +8,13 @@ import { startApi } from '../support/api.ts'
 const { sql, given } = await startApi()
 
 const eventFor = (userRef: string, key = randomUUID()): ReceivedBillingEvent => ({
-  ...{ provider: 'sandbox', key, type: 'note', userRef, event: null, problem: null, body: Buffer.from('{}') },
+  provider: 'sandbox',
+  key,
+  type: 'note',
+  userRef,
+  event: null,
+  problem: null,
+  body: Buffer.from('{}'),
 })
 const stored = (key: string) => sql`select from billing_events where event_key = ${key}`
 

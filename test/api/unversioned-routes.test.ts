@@ -119,9 +119,27 @@ describe('GET /metrics', () => {
     const ours = text.split('\n').filter((line) => line.startsWith('svc_'))
     const labels = new Set([...ours.join('\n').matchAll(/[{,](\w+)="/g)].map(([, label]) => label))
     const bounded = [
-      ...['channel', 'endpoint', 'failure', 'role', 'table'],
-      ...['clock', 'from', 'job', 'le', 'method', 'operation', 'outcome', 'plan_status', 'plan_tier', 'provider'],
-      ...['reason', 'region', 'route', 'state', 'status', 'to'],
+      'channel',
+      'endpoint',
+      'failure',
+      'role',
+      'table',
+      'clock',
+      'from',
+      'job',
+      'le',
+      'method',
+      'operation',
+      'outcome',
+      'plan_status',
+      'plan_tier',
+      'provider',
+      'reason',
+      'region',
+      'route',
+      'state',
+      'status',
+      'to',
     ]
     for (const label of labels) expect(bounded).toContain(label)
   })

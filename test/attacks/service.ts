@@ -75,7 +75,13 @@ export async function startAttackedService(options: Options = {}): Promise<Attac
     throw new Error(`the service did not start:\n${logged()}`)
   }
   return {
-    ...{ api, siteUrl, sql, dataDir, variables, programs, logged },
+    api,
+    siteUrl,
+    sql,
+    dataDir,
+    variables,
+    programs,
+    logged,
     paidUser: async () => {
       const user = await signUp(api)
       await givePlan(sql, user.userId, 3)

@@ -10,6 +10,8 @@ test('without a name everything is measured, also when the rows are written to a
 
 test('named measurements are made in the order of the table', () => {
   expect(readBenchArguments(['stop', 'active', '--pairs', '3'])).toEqual({
-    ...{ measurements: ['active', 'stop'], isWholeRun: false, pairs: 3 },
+    measurements: ['active', 'stop'],
+    isWholeRun: false,
+    pairs: 3,
   })
 })

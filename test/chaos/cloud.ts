@@ -85,7 +85,8 @@ export function createCloudClient(url: string): RelayProvider {
   const send = async (method: string, id: string, body?: object): Promise<unknown> => {
     const signal = AbortSignal.timeout(requestMillisMax)
     const reply = await fetch(`${url}/instances/${id}`, {
-      ...{ method, signal },
+      method,
+      signal,
       ...(body ? { body: JSON.stringify(body) } : {}),
     })
     if (!reply.ok) throw new RelayProviderError(`the cloud answered ${reply.status}`, 'retry')
@@ -109,6 +110,10 @@ export function createCloudClient(url: string): RelayProvider {
 const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
 
 const toRelayInstance = ({ instanceId, sessionId, region, createdAt }: CloudInstance): RelayInstance => ({
-  ...{ instanceId, providerId: null, sessionId, region, endpoint },
+  instanceId,
+  providerId: null,
+  sessionId,
+  region,
+  endpoint,
   createdAt: new Date(createdAt),
 })

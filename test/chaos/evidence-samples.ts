@@ -8,9 +8,19 @@ const sessionId = 'session-1'
 const instanceId = 'instance-1'
 
 export const session: SessionRow = {
-  ...{ id: sessionId, userId, connectionId: 'main', state: 'stopped', reason: 'grace_elapsed', version: 3 },
-  ...{ command: 'stop', commandSeq: 2, commandDeliveredSeq: 2, commandedAt: began + 9_990 },
-  ...{ createdAt: began + 1_000, stoppedAt: began + 14_000, lastReportAt: began + 13_500 },
+  id: sessionId,
+  userId,
+  connectionId: 'main',
+  state: 'stopped',
+  reason: 'grace_elapsed',
+  version: 3,
+  command: 'stop',
+  commandSeq: 2,
+  commandDeliveredSeq: 2,
+  commandedAt: began + 9_990,
+  createdAt: began + 1_000,
+  stoppedAt: began + 14_000,
+  lastReportAt: began + 13_500,
 }
 
 const transition = (
@@ -20,7 +30,13 @@ const transition = (
   reason: string,
   at: number,
 ): TransitionRow => ({
-  ...{ sessionId, version, fromState, toState, reason, initiator: 'user', at: began + at },
+  sessionId,
+  version,
+  fromState,
+  toState,
+  reason,
+  initiator: 'user',
+  at: began + at,
 })
 
 export const transitions: readonly TransitionRow[] = [
@@ -36,8 +52,10 @@ export function createJournal(): Journal {
   journal.starts.push({ ...start, answeredAt: began + 1_010 })
   journal.stops.push({ sessionId, by: 'user', sentAt: began + 9_980, answeredAt: began + 10_020 })
   journal.sightings.set(sessionId, {
-    ...{ provisioningSentAt: began + 1_900, runningSeenAt: began + 2_100 },
-    ...{ liveSentAt: began + 13_500, stoppedSeenAt: began + 14_500 },
+    provisioningSentAt: began + 1_900,
+    runningSeenAt: began + 2_100,
+    liveSentAt: began + 13_500,
+    stoppedSeenAt: began + 14_500,
   })
   journal.reports.push({ sessionId, instanceId, sentAt: began + 8_000, answeredAt: began + 8_010 })
   const subscription = { user_id: userId, subscription_id: 'sub-1', kind: 'plan' } as const
@@ -52,8 +70,13 @@ export function deliver(journal: Journal, id: string, type: string, at: number, 
 }
 
 export const eventRow = (eventKey: string, at: number) => ({
-  ...{ eventKey, provider: 'sandbox', userId, status: 'applied', error: null },
-  ...{ receivedAt: began + at + 10, appliedAt: began + at + 50 },
+  eventKey,
+  provider: 'sandbox',
+  userId,
+  status: 'applied',
+  error: null,
+  receivedAt: began + at + 10,
+  appliedAt: began + at + 50,
 })
 
 export const createEvidence = (changes: Partial<Evidence> = {}): Evidence => ({
@@ -67,8 +90,13 @@ export const createEvidence = (changes: Partial<Evidence> = {}): Evidence => ({
   instances: [{ instanceId, sessionId, ownedFrom: began + 1_100, retiredAt: null, goneAt: began + 15_000 }],
   cloudInstances: [
     {
-      ...{ instanceId, sessionId, region: 'simulated', apiUrl: 'http://127.0.0.1', relayAuthSecret: 'secret' },
-      ...{ createdAt: began + 1_200, endedAt: began + 14_800 },
+      instanceId,
+      sessionId,
+      region: 'simulated',
+      apiUrl: 'http://127.0.0.1',
+      relayAuthSecret: 'secret',
+      createdAt: began + 1_200,
+      endedAt: began + 14_800,
     },
   ],
   processes: [],

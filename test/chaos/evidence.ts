@@ -83,7 +83,8 @@ export interface Evidence {
 export async function collectEvidence(service: Service, cloud: Cloud, journal: Journal): Promise<Evidence> {
   const { sql, temporal, dataDir } = service
   return {
-    ...{ journal, collectedAt: Date.now() },
+    journal,
+    collectedAt: Date.now(),
     ...(await readRows(sql)),
     cloudInstances: [...cloud.instances.values()],
     processes: await listLocalRelays(relayFolderOf(dataDir)),

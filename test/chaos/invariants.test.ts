@@ -172,7 +172,9 @@ describe('deadlines are held', () => {
     deliver(journal, 'event-2', 'subscription.downgraded', 3_000, { subscription_id: 'sub-1', kind: 'plan' })
     const late = replaced({ at: began + 60_000 })
     const evidence = {
-      ...{ journal, transitions: late, events: [eventRow('event-1', 100), eventRow('event-2', 3_000)] },
+      journal,
+      transitions: late,
+      events: [eventRow('event-1', 100), eventRow('event-2', 3_000)],
       sessions: [{ ...session, stoppedAt: began + 60_000 }],
     }
     expect(namesOf(evidence)).toContain(name)
@@ -191,7 +193,10 @@ describe('silence ends no session while its relay cannot report', () => {
   const name = 'silence ends no session while its relay cannot report'
   const cut = (journal: Journal, from: number, until: number) =>
     void journal.faults.push({
-      ...{ kind: 'cut', target: 'report-path', from: began + from, healedAt: began + until },
+      kind: 'cut',
+      target: 'report-path',
+      from: began + from,
+      healedAt: began + until,
       until: began + until + 500,
     })
   /** Its relay reports last after 8 s, and its session loses its health at a time and ends later. */

@@ -118,7 +118,10 @@ export class Journal {
   see(sessionId: string, state: string, sentAt: number): void {
     const seenAt = Date.now()
     const sighting = this.sightings.get(sessionId) ?? {
-      ...{ provisioningSentAt: null, runningSeenAt: null, liveSentAt: null, stoppedSeenAt: null },
+      provisioningSentAt: null,
+      runningSeenAt: null,
+      liveSentAt: null,
+      stoppedSeenAt: null,
     }
     this.sightings.set(sessionId, sighting)
     if (state === 'stopped') {

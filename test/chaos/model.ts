@@ -30,7 +30,12 @@ export const toModelEvent = ({ body }: DeliveryRecord): ModelEvent => ({
 })
 
 export const toGrantEvent = ({ sentAt, until }: AccountRecord): ModelEvent => ({
-  ...{ at: sentAt, type: 'grant', subscriptionId: 'grant', invoiceId: null, quantity: 0, until },
+  at: sentAt,
+  type: 'grant',
+  subscriptionId: 'grant',
+  invoiceId: null,
+  quantity: 0,
+  until,
 })
 
 interface Plan {

@@ -172,7 +172,10 @@ function planAction(random: Random): Action {
 }
 
 const billing = (random: Random, account: number, step: BillingStep): Extract<Action, { type: 'bill' }> => ({
-  ...{ type: 'bill', account, step, addons: Math.floor(random.next() * 4) },
+  type: 'bill',
+  account,
+  step,
+  addons: Math.floor(random.next() * 4),
   copies: random.chance(0.25) ? 2 : 1,
   delayMillis: random.chance(0.2) ? Math.round(random.between(500, 4_000)) : 0,
 })

@@ -47,7 +47,10 @@ export class Plugin {
     const signIn = reply?.status === 201 ? this.#adopt(reply.body) : await this.signIn()
     if (!signIn) throw new Error(`the sign-up got ${reply?.status}`)
     const session = await this.requests.until<{ user: { id: string } }>({
-      ...{ kind: 'session', method: 'get', path: '/auth/session', bearer: signIn.access },
+      kind: 'session',
+      method: 'get',
+      path: '/auth/session',
+      bearer: signIn.access,
     })
     this.userId = session?.body.user.id ?? ''
   }
@@ -97,7 +100,10 @@ export class Plugin {
     const signIn = this.#signIn
     if (!signIn) return
     const call: Call = {
-      ...{ kind: 'refresh', method: 'post', path: '/auth/refresh', body: { refresh_token: signIn.refresh } },
+      kind: 'refresh',
+      method: 'post',
+      path: '/auth/refresh',
+      body: { refresh_token: signIn.refresh },
       refusals: ['invalid_refresh_token', 'account_disabled'],
     }
     const reply = await this.requests.until<TokenSet>(call)
@@ -130,7 +136,10 @@ export class Plugin {
   async probeEnded(count = Number.POSITIVE_INFINITY): Promise<void> {
     for (const { access, ended, endedAt } of this.#ended.slice(-count)) {
       const reply = await this.requests.until({
-        ...{ kind: 'ended_sign_in', method: 'get', path: '/auth/session', bearer: access },
+        kind: 'ended_sign_in',
+        method: 'get',
+        path: '/auth/session',
+        bearer: access,
         refusals: ['unauthorized', 'account_disabled'],
       })
       if (!reply) continue
@@ -148,7 +157,12 @@ export class Plugin {
     const body = { connection_id: connectionId, region }
     const headers = { 'Idempotency-Key': key }
     const reply = await this.#send<OneSession>({
-      ...{ kind: 'start', method: 'post', path: '/relay/start', body, headers, refusals: startRefusals },
+      kind: 'start',
+      method: 'post',
+      path: '/relay/start',
+      body,
+      headers,
+      refusals: startRefusals,
     })
     if (!reply || reply.status >= 300) return undefined
     const { session_id: sessionId } = reply.body.session
@@ -213,7 +227,10 @@ export class Plugin {
     const approved = await this.#send({ kind: 'plugin_approve', method: 'post', path: approval })
     if (approved?.status !== 204) return
     const poll: Call = {
-      ...{ kind: 'plugin_poll', method: 'post', path: `${path}/poll`, body: { login_attempt_id, poll_token } },
+      kind: 'plugin_poll',
+      method: 'post',
+      path: `${path}/poll`,
+      body: { login_attempt_id, poll_token },
       // After a lost reply the tokens are gone.
       refusals: ['attempt_consumed', 'rate_limited', 'attempt_denied'],
     }

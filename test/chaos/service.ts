@@ -88,7 +88,9 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
   }
   const { environment } = readStackConfig()
   const shared = {
-    ...{ PATH: environment.PATH ?? '', HOME: environment.HOME ?? '', LOG_LEVEL: 'info' },
+    PATH: environment.PATH ?? '',
+    HOME: environment.HOME ?? '',
+    LOG_LEVEL: 'info',
     ...secrets,
     SVC_API_URL: pathUrl,
     SVC_BILLING_PROVIDER: 'sandbox',
@@ -140,7 +142,11 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
   const sql = life.hold('connections', connectPostgres(stores.databaseUrl, 4), (it) => it.end({ timeout: 5 }))
   const { client } = life.hold('Temporal client', connectTemporal(config.temporal), (it) => it.close())
   return {
-    ...{ apiUrl: balancer.url, siteUrl, sql, temporal: client, dataDir },
+    apiUrl: balancer.url,
+    siteUrl,
+    sql,
+    temporal: client,
+    dataDir,
     relayAuthSecret: secrets.SVC_RELAY_AUTH_SECRET,
     webhookSecret: secrets.SVC_BILLING_WEBHOOK_SECRET,
     operatorPassword: secrets.SVC_OPERATOR_PASSWORD,
@@ -215,7 +221,10 @@ async function startStores({
   })
   await Promise.all([postgres, temporal].map((server) => hold(server).start()))
   return {
-    ...{ postgres, temporal, databaseUrl, temporalAddress: `127.0.0.1:${temporalPort}` },
+    postgres,
+    temporal,
+    databaseUrl,
+    temporalAddress: `127.0.0.1:${temporalPort}`,
     newLinks: async () => {
       const made = { postgres: await startLink(postgresPort), temporal: await startLink(temporalPort) }
       links.postgres.push(made.postgres)

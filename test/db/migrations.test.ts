@@ -172,7 +172,8 @@ test('npm run migrate exits with an error that names the failed migration', asyn
     env: { PATH: '/usr/bin:/bin', DATABASE_URL: database.url },
   })
   await expect(command).rejects.toMatchObject({
-    ...{ code: 1, stderr: expect.stringContaining(`migration ${baseline.name} failed`) },
+    code: 1,
+    stderr: expect.stringContaining(`migration ${baseline.name} failed`),
   })
 })
 

@@ -32,7 +32,11 @@ async function givenStream() {
   let deniedSince: Date | null = null
   let end: string | undefined
   const ended = reportUntilEnded({
-    ...{ apiUrl: plane.url, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
+    apiUrl: plane.url,
+    authSecret: secret,
+    sessionId: randomUUID(),
+    instanceId: 'relay-1',
+    intervalSeconds: 0.1,
     onAssigned() {},
     closeStreams: async () => {},
     onDenied(since) {
@@ -42,8 +46,15 @@ async function givenStream() {
     summarizeIngest: () => {
       bytes += bytesPerReport
       return {
-        ...{ publishing: true, bitrate_kbps: 2_500, links: 1, players: 0, bytes_total: bytes, engine: 'none' },
-        ...{ publishing_ms_total: 0, peak_bitrate_kbps: 0, refused: {} },
+        publishing: true,
+        bitrate_kbps: 2_500,
+        links: 1,
+        players: 0,
+        bytes_total: bytes,
+        engine: 'none',
+        publishing_ms_total: 0,
+        peak_bitrate_kbps: 0,
+        refused: {},
       }
     },
     now: () => millis,

@@ -52,7 +52,11 @@ export async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
   const { engine, opened } = await givenEngine()
   const published: number[] = []
   const gate = new SrtGate({
-    ...{ engine, streamToken: token, capMbps, log: () => {}, refusalMillis },
+    engine,
+    streamToken: token,
+    capMbps,
+    log: () => {},
+    refusalMillis,
     onPublished: (bytes) => void published.push(bytes),
   })
   onTestFinished(() => gate.close('the test is over'))

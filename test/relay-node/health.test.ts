@@ -100,14 +100,14 @@ describe('a relay that is ended by a signal', () => {
     const logged: string[] = []
     let bytes_total = 1_000
     const ended = reportUntilEnded({
-      ...{
-        apiUrl: plane.url,
-        authSecret: secret,
-        sessionId: randomUUID(),
-        instanceId: 'relay-1',
-        intervalSeconds: 0.1,
-      },
-      ...{ onAssigned() {}, signal: ending.signal, summarizeIngest: () => ({ ...summary, bytes_total }) },
+      apiUrl: plane.url,
+      authSecret: secret,
+      sessionId: randomUUID(),
+      instanceId: 'relay-1',
+      intervalSeconds: 0.1,
+      onAssigned() {},
+      signal: ending.signal,
+      summarizeIngest: () => ({ ...summary, bytes_total }),
       log: (_, message) => void logged.push(message),
       async closeStreams() {
         bytes_total = 5_000
@@ -152,8 +152,16 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
     const ending = new AbortController()
     onTestFinished(() => ending.abort())
     return reportUntilEnded({
-      ...{ apiUrl, authSecret: secret, sessionId: randomUUID(), instanceId: 'relay-1', intervalSeconds: 0.1 },
-      ...{ denialMillisMin, summarizeIngest: () => summary, onAssigned() {}, log() {}, signal: ending.signal },
+      apiUrl,
+      authSecret: secret,
+      sessionId: randomUUID(),
+      instanceId: 'relay-1',
+      intervalSeconds: 0.1,
+      denialMillisMin,
+      summarizeIngest: () => summary,
+      onAssigned() {},
+      log() {},
+      signal: ending.signal,
       closeStreams: async () => {},
     })
   }

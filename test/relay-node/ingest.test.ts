@@ -30,8 +30,14 @@ const summarize = (meter: IngestMeter, connection: SrtConnection | undefined, no
 
 test('a relay without a publisher has neither a bitrate nor a round-trip time', () => {
   expect(summarize(new IngestMeter(), undefined, 0)).toEqual({
-    ...{ publishing: false, bitrate_kbps: 0, links: 0, players: 1, engine: 'srt-live-transmit' },
-    ...{ bytes_total: 0, publishing_ms_total: 0, peak_bitrate_kbps: 0 },
+    publishing: false,
+    bitrate_kbps: 0,
+    links: 0,
+    players: 1,
+    engine: 'srt-live-transmit',
+    bytes_total: 0,
+    publishing_ms_total: 0,
+    peak_bitrate_kbps: 0,
     refused: {},
   })
 })
@@ -52,9 +58,17 @@ test('the bitrate and the loss are those of the last two seconds', () => {
     meter.sample(connection, at)
   }
   expect(summarize(meter, connection, 8_000)).toEqual({
-    ...{ publishing: true, bitrate_kbps: 4_000, rtt_ms: 42, loss_pct: 10, links: 3, players: 1 },
-    ...{ bytes_total: (500 + 1_200) * packetBytes, engine: 'srt-live-transmit', refused: {} },
-    ...{ publishing_ms_total: 7_500, peak_bitrate_kbps: expect.closeTo(4_000, -3) },
+    publishing: true,
+    bitrate_kbps: 4_000,
+    rtt_ms: 42,
+    loss_pct: 10,
+    links: 3,
+    players: 1,
+    bytes_total: (500 + 1_200) * packetBytes,
+    engine: 'srt-live-transmit',
+    refused: {},
+    publishing_ms_total: 7_500,
+    peak_bitrate_kbps: expect.closeTo(4_000, -3),
   })
 })
 
@@ -78,6 +92,7 @@ test('bytes add up over publishers, and the rate of a new one starts at zero', (
   meter.sample(second.connection, 2_000)
   second.send(100, 3_000)
   expect(summarize(meter, second.connection, 3_000)).toMatchObject({
-    ...{ bitrate_kbps: 1_000, bytes_total: 900 * packetBytes },
+    bitrate_kbps: 1_000,
+    bytes_total: 900 * packetBytes,
   })
 })

@@ -39,8 +39,16 @@ const switchers: Readonly<Record<string, Switcher>> = {
   SrtLiveServer: {
     find: ({ publishers }) => publishers[streamId],
     fields: {
-      ...{ bitrate: 'u32', uptime: 'u32', bytesRcvDrop: 'u64', bytesRcvLoss: 'u64', mbpsBandwidth: 'number' },
-      ...{ mbpsRecvRate: 'number', rtt: 'number', msRcvBuf: 'i32', pktRcvDrop: 'i32', pktRcvLoss: 'i32' },
+      bitrate: 'u32',
+      uptime: 'u32',
+      bytesRcvDrop: 'u64',
+      bytesRcvLoss: 'u64',
+      mbpsBandwidth: 'number',
+      mbpsRecvRate: 'number',
+      rtt: 'number',
+      msRcvBuf: 'i32',
+      pktRcvDrop: 'i32',
+      pktRcvLoss: 'i32',
     },
   },
   Belabox: {
@@ -69,8 +77,11 @@ async function givenEngine(): Promise<Engine> {
   return {
     name: 'srt-live-transmit',
     open: async () => ({
-      ...{ address: '127.0.0.1', port: socket.address().port, ended: new Promise(() => {}) },
-      ...{ connected() {}, close() {} },
+      address: '127.0.0.1',
+      port: socket.address().port,
+      ended: new Promise(() => {}),
+      connected() {},
+      close() {},
     }),
     close: async () => {},
   }
@@ -79,7 +90,11 @@ async function givenEngine(): Promise<Engine> {
 async function givenRelay() {
   const log = () => {}
   const plane = await startDataPlane({
-    ...{ host: '127.0.0.1', ports: { srtlaPort: 0, publishPort: 0, playPort: 0 }, streamToken, capMbps: 48, log },
+    host: '127.0.0.1',
+    ports: { srtlaPort: 0, publishPort: 0, playPort: 0 },
+    streamToken,
+    capMbps: 48,
+    log,
     engine: await givenEngine(),
   })
   const server = await startStatsServer({ host: '127.0.0.1', port: 0, source: plane, unknownSince: () => null, log })

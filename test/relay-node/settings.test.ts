@@ -4,8 +4,14 @@ import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import { readSettings, SettingsError } from '../../relay-node/settings.ts'
 
 const args = [
-  ...['--instance', 'relay-1', '--session', '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10'],
-  ...['--region', 'eu-1', '--state-file', 'relay-1.json'],
+  '--instance',
+  'relay-1',
+  '--session',
+  '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10',
+  '--region',
+  'eu-1',
+  '--state-file',
+  'relay-1.json',
 ]
 const env = {
   SVC_RELAY_API_URL: 'http://localhost:8080/',

@@ -14,16 +14,14 @@ import {
 
 test('an induction has a socket id and no stream id', () => {
   expect(parseHandshake(handshake({ socketId: 9, version: 4 }))).toEqual({
-    ...{
-      phase: 'induction',
-      version: 4,
-      isReply: false,
-      socketId: 9,
-      cookie: 0,
-      fault: undefined,
-      streamId: undefined,
-      latencyMillis: 0,
-    },
+    phase: 'induction',
+    version: 4,
+    isReply: false,
+    socketId: 9,
+    cookie: 0,
+    fault: undefined,
+    streamId: undefined,
+    latencyMillis: 0,
   })
 })
 

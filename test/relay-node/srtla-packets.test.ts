@@ -77,7 +77,7 @@ describe('parsing', () => {
     const control = (type: string) => hex(`${type}0000 00000000 00000000 00000000`)
     expect(
       ['8002', '8003', '8000', '8001', '8005', '8006', '0002'].map((type) => isSrtFeedback(control(type))),
-    ).toEqual([...[true, true], ...[false, false, false, false, false]])
+    ).toEqual([true, true, false, false, false, false, false])
     expect(isSrtFeedback(hex('8002'))).toBe(false)
   })
 

@@ -3,7 +3,11 @@ import { expect, test } from 'vitest'
 import { showGroup } from '../../relay-node/stats.ts'
 
 const link = (addr: string, bytes: number, more: object = {}) => ({
-  ...{ addr, bytes, pkts: 1, firstAt: 0, lastAt: 2_000 },
+  addr,
+  bytes,
+  pkts: 1,
+  firstAt: 0,
+  lastAt: 2_000,
   ...more,
 })
 

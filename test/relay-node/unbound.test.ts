@@ -153,7 +153,11 @@ test('an unbound relay whose control plane does not have its instance ends when 
   const ending = new AbortController()
   onTestFinished(() => ending.abort())
   const ended = reportUntilEnded({
-    ...{ apiUrl: plane.url, authSecret: secret, sessionId: null, instanceId: 'relay-1', intervalSeconds: 0.2 },
+    apiUrl: plane.url,
+    authSecret: secret,
+    sessionId: null,
+    instanceId: 'relay-1',
+    intervalSeconds: 0.2,
     summarizeIngest: () => ({
       publishing: false,
       bitrate_kbps: 0,
@@ -166,7 +170,10 @@ test('an unbound relay whose control plane does not have its instance ends when 
       refused: {},
     }),
     closeStreams: async () => {},
-    ...{ denialMillisMin: 1_000, onAssigned() {}, log() {}, signal: ending.signal },
+    denialMillisMin: 1_000,
+    onAssigned() {},
+    log() {},
+    signal: ending.signal,
   })
   // From its first accepted report on, the pauses after denials are short.
   await eventually(

@@ -98,7 +98,15 @@ export async function startControlPlane(variables: Readonly<Record<string, strin
   const history = async (sessionId: string) =>
     (await client.get<History>(`/admin/sessions/${sessionId}`, { headers: operator })).body
   return {
-    ...{ client, sql, api, worker, postgres, reports, temporal, user, history },
+    client,
+    sql,
+    api,
+    worker,
+    postgres,
+    reports,
+    temporal,
+    user,
+    history,
     environment: env,
     webhookSecret: env.SVC_BILLING_WEBHOOK_SECRET ?? '',
     relays: () => relayProcesses(dataDir),

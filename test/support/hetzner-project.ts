@@ -98,7 +98,12 @@ export class HetznerProject {
     const now = Date.now()
     const id = this.#nextId++
     const server: StoredServer = {
-      ...{ id, name: request.name, labels: request.labels ?? {}, userData: request.user_data, serverType, location },
+      id,
+      name: request.name,
+      labels: request.labels ?? {},
+      userData: request.user_data,
+      serverType,
+      location,
       address: `203.0.${113 + Math.floor(id / 250)}.${(id % 250) + 1}`,
       addressAt: now + this.addressMillis,
       createdAt: now,
@@ -151,7 +156,11 @@ export class HetznerProject {
     const failure = this.actionFailures.findIndex((planned) => planned.command === command)
     const [planned] = failure === -1 ? [] : this.actionFailures.splice(failure, 1)
     const action = {
-      ...{ id: this.#nextId++, command, serverId: server.id, startedAt: Date.now(), endsAt },
+      id: this.#nextId++,
+      command,
+      serverId: server.id,
+      startedAt: Date.now(),
+      endsAt,
       error: planned?.error ?? null,
     }
     this.#actions.set(action.id, action)

@@ -129,7 +129,11 @@ export async function startHetznerServer({ token = 'hetzner-test-token' } = {}):
 
   const server: HetznerServer = {
     apiUrl: '',
-    ...{ token, readOnlyToken, project, requests, rateLimit },
+    token,
+    readOnlyToken,
+    project,
+    requests,
+    rateLimit,
     latencyMillis: 0,
     onStage: undefined,
     throttle: (millis, headers = {}) => {

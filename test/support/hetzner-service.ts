@@ -69,7 +69,12 @@ function createProvider(region: RegionConfig, { apiUrl, token }: HetznerServer, 
   const log = createLog('test', 'silent', new Writable({ write: (_chunk, _encoding, done) => done() }))
   const userData = () => '#cloud-config\n'
   return createHetznerRelayProvider({
-    ...{ region, apiUrl, token, requestMillisMax, log, userData },
+    region,
+    apiUrl,
+    token,
+    requestMillisMax,
+    log,
+    userData,
     fleetName: undefined,
     pollMillis: 100,
   })
@@ -83,7 +88,9 @@ function createRegion(name: string, cloud: HetznerServer, service: TestService):
         select state, reason, detail from relay_sessions where id = ${sessionId}`
     )[0]
   return {
-    ...{ name, cloud, service },
+    name,
+    cloud,
+    service,
     start: async () => {
       const user = await service.user()
       const { status, body } = await user.start({ region: name })

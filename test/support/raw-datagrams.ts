@@ -73,7 +73,10 @@ export async function openRawSockets({ isCounting = true } = {}): Promise<RawSoc
   return {
     send: async (datagrams) => {
       const send = datagrams.map((datagram) => [
-        ...[datagram.source, datagram.sourcePort, datagram.target, datagram.targetPort],
+        datagram.source,
+        datagram.sourcePort,
+        datagram.target,
+        datagram.targetPort,
         datagram.payload.toString('hex'),
       ])
       return (await run({ send })).refused ?? 0

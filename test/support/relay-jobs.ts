@@ -34,7 +34,13 @@ export async function runRelayJob(
     ...reportPathJobs(deps),
     ...instanceJobs({ ...deps, metrics }),
     ...workflowRestartJobs({
-      ...{ ...deps, sealing, metrics, failingWorkflows, relaySessions, subscriptions, warmInstances },
+      ...deps,
+      sealing,
+      metrics,
+      failingWorkflows,
+      relaySessions,
+      subscriptions,
+      warmInstances,
     }),
   ]
   await jobs.find((job) => job.name === name)?.run()

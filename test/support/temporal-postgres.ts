@@ -32,8 +32,18 @@ export async function createTemporalSchema({ store, visibility }: TemporalDataba
   const program = findProgram('temporal-sql-tool', readStackConfig().searchPath) ?? 'temporal-sql-tool'
   const run = (database: URL, ...command: string[]) =>
     promisify(execFile)(program, [
-      ...['--plugin', 'postgres12', '--endpoint', database.hostname, '--port', database.port],
-      ...['--user', database.username, '--password', database.password, '--database', database.pathname.slice(1)],
+      '--plugin',
+      'postgres12',
+      '--endpoint',
+      database.hostname,
+      '--port',
+      database.port,
+      '--user',
+      database.username,
+      '--password',
+      database.password,
+      '--database',
+      database.pathname.slice(1),
       ...command,
     ])
   for (const [database, schema] of [

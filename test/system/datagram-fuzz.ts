@@ -35,8 +35,11 @@ const words = (random: Random, count: number) => {
 type Build = (random: Random, destination: number) => Buffer
 
 const streamIds = [
-  ...[`publish/live/${streamToken}`, `play/live/${streamToken}`, `#!::r=${streamToken},m=publish`],
-  ...['\u0000', 'x'.repeat(512)],
+  `publish/live/${streamToken}`,
+  `play/live/${streamToken}`,
+  `#!::r=${streamToken},m=publish`,
+  '\u0000',
+  'x'.repeat(512),
 ] as const
 
 /**
@@ -52,8 +55,12 @@ const extensionsOf = (random: Random): Buffer[] =>
 
 const handshakeOf = (random: Random, destination: number, type: number) =>
   handshake({
-    ...{ type, destination, version: random.pick([4, 5, 5, 0, 6]), socketId: word(random) },
-    ...{ cookie: random.chance(0.5) ? 0 : word(random), extensions: extensionsOf(random) },
+    type,
+    destination,
+    version: random.pick([4, 5, 5, 0, 6]),
+    socketId: word(random),
+    cookie: random.chance(0.5) ? 0 : word(random),
+    extensions: extensionsOf(random),
   })
 
 /** Every kind of packet that a caller, a listener, an encoder or a relay sends. */
@@ -61,7 +68,10 @@ const builds = {
   induction: (random, destination) => handshakeOf(random, destination, 1),
   conclusion: (random, destination) =>
     conclusion({
-      ...{ destination, socketId: word(random), cookie: word(random), streamId: random.pick(streamIds) },
+      destination,
+      socketId: word(random),
+      cookie: word(random),
+      streamId: random.pick(streamIds),
       // Those without others would be admitted if they proved their address.
       extensions: random.chance(0.5) ? [] : extensionsOf(random),
     }),
@@ -227,7 +237,8 @@ export function createDatagramFuzz(seed: number, network: FuzzedNetwork): Datagr
       const source = sourceOf(random, network, target)
       const isOwnPort = 'targetPort' in source && random.chance(0.9)
       return {
-        ...{ source: source.address, sourcePort: source.port },
+        source: source.address,
+        sourcePort: source.port,
         target: isOwnPort ? source.host : target.host,
         targetPort: isOwnPort ? source.targetPort : random.pick(portsOf(target)),
         payload: content(random),

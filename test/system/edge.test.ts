@@ -55,8 +55,13 @@ describe('TLS', () => {
   const protocolOf = (version: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3') =>
     new Promise<string | null>((resolve, reject) => {
       const socket = connect({
-        ...{ host: '127.0.0.1', port: httpsPort, servername: apiHost, ca: edge.authority },
-        ...{ minVersion: version, maxVersion: version, ciphers: 'DEFAULT@SECLEVEL=0' },
+        host: '127.0.0.1',
+        port: httpsPort,
+        servername: apiHost,
+        ca: edge.authority,
+        minVersion: version,
+        maxVersion: version,
+        ciphers: 'DEFAULT@SECLEVEL=0',
       })
       socket.once('error', reject)
       socket.once('secureConnect', () => {

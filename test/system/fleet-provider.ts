@@ -164,7 +164,14 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
 
   return {
     ...region,
-    ...{ listLagSeconds, instances, faults, objections, listExisting, create, destroy, list },
+    listLagSeconds,
+    instances,
+    faults,
+    objections,
+    listExisting,
+    create,
+    destroy,
+    list,
     describe: async (instanceId) =>
       instances.find((instance) => instance.instanceId === instanceId && isVisible(instance)) ?? null,
     check: async () => {},

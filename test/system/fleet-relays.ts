@@ -171,8 +171,13 @@ export function createSimulatedRelays({ client, masterSecret, providers, onUnexp
 }
 
 const bootRelay = (provider: SimulatedProvider, instance: SimulatedInstance): SimulatedRelay => ({
-  ...{ provider, instance, sessionId: sessionAtBoot(provider, instance) },
-  ...{ isRunning: true, silentUntil: 0, nextReportAt: 0, report: null },
+  provider,
+  instance,
+  sessionId: sessionAtBoot(provider, instance),
+  isRunning: true,
+  silentUntil: 0,
+  nextReportAt: 0,
+  report: null,
 })
 
 /** Machines of a cloud boot without a session. Processes of a machine get it with their start. */

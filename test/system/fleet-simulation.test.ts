@@ -44,7 +44,11 @@ const simulatedRegions = [
 const variables = {
   SVC_REGIONS: JSON.stringify(
     simulatedRegions.map(({ region, capacity }) => ({
-      ...{ region, display_name: region, provider: 'local', capacity, warm: warm[region] },
+      region,
+      display_name: region,
+      provider: 'local',
+      capacity,
+      warm: warm[region],
     })),
   ),
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '20',

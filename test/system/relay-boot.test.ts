@@ -51,8 +51,16 @@ test('an instance boots without a session, and forwards video once it has one', 
   const { fileName, sha256 } = await relayBundle()
   const instanceId = createInstanceId('aws')
   const spec = {
-    ...{ instanceId, sessionId: null, region: 'eu-1', zone: 0, streamToken: null, apiUrl: plane.url },
-    ...{ relayAuthSecret: secret, healthIntervalSeconds: 1, capMbps: 48, engine: 'srt-live-transmit' as const },
+    instanceId,
+    sessionId: null,
+    region: 'eu-1',
+    zone: 0,
+    streamToken: null,
+    apiUrl: plane.url,
+    relayAuthSecret: secret,
+    healthIntervalSeconds: 1,
+    capMbps: 48,
+    engine: 'srt-live-transmit' as const,
   }
   const relay = await boot(
     createRelayUserData({ spec, agentUrl: `${api.url}/relay-node/${fileName}`, agentSha256: sha256 }),

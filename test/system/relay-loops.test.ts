@@ -35,7 +35,10 @@ test('no forged handshake makes two relays answer each other', async () => {
   ]
   await raw.send(
     forged.map((payload) => ({
-      ...{ source: second.host, sourcePort: second.publishPort, target: first.host, targetPort: first.publishPort },
+      source: second.host,
+      sourcePort: second.publishPort,
+      target: first.host,
+      targetPort: first.publishPort,
       payload,
     })),
   )
@@ -51,7 +54,10 @@ test('a datagram from one of its own ports gets no answer of a relay', async () 
   const pairs = ports.flatMap((port) => ports.map((from) => ({ port, from })))
   await raw.send(
     pairs.map(({ port, from }) => ({
-      ...{ source: first.host, sourcePort: from, target: first.host, targetPort: port },
+      source: first.host,
+      sourcePort: from,
+      target: first.host,
+      targetPort: port,
       payload: port === first.srtlaPort ? buildRegistration('reg1', randomBytes(256)) : handshake({ version: 4 }),
     })),
   )

@@ -140,19 +140,23 @@ test('no page contains markup from a text that others set', async () => {
   // The texts that pages show, so that this test sees each of them.
   expect([...new Set(escaped)].toSorted()).toEqual(
     expect.arrayContaining([
-      ...[
-        'action',
-        'brand',
-        'client',
-        'email',
-        'event-error',
-        'event-type',
-        'image',
-        'instance-row',
-        'job',
-        'job-error',
-      ],
-      ...['form-connection_id', 'form-email', 'plugin', 'reason', 'region', 'session-region', 'subscription'],
+      'action',
+      'brand',
+      'client',
+      'email',
+      'event-error',
+      'event-type',
+      'image',
+      'instance-row',
+      'job',
+      'job-error',
+      'form-connection_id',
+      'form-email',
+      'plugin',
+      'reason',
+      'region',
+      'session-region',
+      'subscription',
     ]),
   )
 })

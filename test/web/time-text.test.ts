@@ -46,7 +46,13 @@ test('a countdown is formatted in whole seconds, and not below zero', () => {
 
 test('the time left is in minutes within the last hour, and in seconds within the last minute', () => {
   expect([172_740, 3599.5, 754, 59.4, 29, 1, 0].map(formatTimeLeft)).toEqual([
-    ...['47 h 59 min', '1 h 0 min', '12:34 minutes', '1:00 minutes', '29 seconds', '1 second', '0 seconds'],
+    '47 h 59 min',
+    '1 h 0 min',
+    '12:34 minutes',
+    '1:00 minutes',
+    '29 seconds',
+    '1 second',
+    '0 seconds',
   ])
 })
 

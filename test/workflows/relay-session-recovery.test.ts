@@ -124,7 +124,9 @@ describe('a workflow from an older store of Temporal', () => {
     const state = { state: 'active', reason: 'relay_ready', version: 1, commandSeq: 1, deadlineAt: null } as const
     const identity = { sessionId, region: 'local', settings, createdAt: Date.now() }
     const input: RelaySessionInput = {
-      ...{ ...identity, userId: user.userId, connectionId: 'default' },
+      ...identity,
+      userId: user.userId,
+      connectionId: 'default',
       resumeState: { ...identity, ...state, instanceId: instanceId ?? null },
     }
     await workflows().start(relaySessionWorkflow, {

@@ -24,13 +24,16 @@ async function recordForeignCommand({ api }: FakeRelayService): Promise<string> 
   const [namespace, identity] = [config.temporal.namespace, 'test']
   const { taskToken, workflowExecution } = await temporal.withDeadline(Date.now() + 30_000, () =>
     temporal.workflowService.pollWorkflowTaskQueue({
-      ...{ namespace, identity },
+      namespace,
+      identity,
       taskQueue: { name: config.temporal.taskQueue },
     }),
   )
   const memo = { fields: { foreign: defaultPayloadConverter.toPayload(true) } }
   await temporal.workflowService.respondWorkflowTaskCompleted({
-    ...{ namespace, identity, taskToken },
+    namespace,
+    identity,
+    taskToken,
     commands: [{ commandType: modifyProperties, modifyWorkflowPropertiesCommandAttributes: { upsertedMemo: memo } }],
     forceCreateNewWorkflowTask: true,
   })

@@ -5,7 +5,10 @@ import type { OperatorSessionDetail } from './operator-replies.ts'
 type Transition = OperatorSessionDetail['transitions'][number]
 
 const looks: Readonly<Record<Transition['to'], string>> = {
-  ...{ provisioning: '', active: 'good', grace: 'warn', stopped: '' },
+  provisioning: '',
+  active: 'good',
+  grace: 'warn',
+  stopped: '',
 }
 
 interface SessionTransitionsProps {

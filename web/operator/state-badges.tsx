@@ -42,7 +42,12 @@ export function instanceUse(instance: Instance): 'gone' | 'retired' | 'assigned'
 }
 
 const instanceLooks: Readonly<Record<ReturnType<typeof instanceUse>, Look>> = {
-  ...{ gone: undefined, retired: undefined, assigned: 'live', orphan: 'bad', warm: 'good', unassigned: 'warn' },
+  gone: undefined,
+  retired: undefined,
+  assigned: 'live',
+  orphan: 'bad',
+  warm: 'good',
+  unassigned: 'warn',
 }
 
 export const InstanceUse = ({ instance }: { readonly instance: Instance }) => {

@@ -28,7 +28,10 @@ export const Subscriptions = ({ subscriptions, entitlement, workflow }: Subscrip
 )
 
 const statusLooks: Readonly<Record<ProviderSubscription['status'], string>> = {
-  ...{ active: 'good', past_due: 'bad', cancelled: 'warn', ended: 'plain' },
+  active: 'good',
+  past_due: 'bad',
+  cancelled: 'warn',
+  ended: 'plain',
 }
 
 const columns: readonly Column<ProviderSubscription>[] = [

@@ -21,7 +21,10 @@ export const PlanAlerts = (props: PlanAlertsProps) => (
 
 const versionOf = ({ entitlement, usage }: PlanAlertsProps): string =>
   [
-    ...[entitlement.plan_status, entitlement.grace_ends_at, surplusOf(entitlement), entitlement.surplus_ends_at],
+    entitlement.plan_status,
+    entitlement.grace_ends_at,
+    surplusOf(entitlement),
+    entitlement.surplus_ends_at,
     usedPercentOf(usage),
   ].join(' ')
 

@@ -266,7 +266,11 @@ async function changeAccount<Result>(
     if (!(await lockUser(tx, params.id))) throw new Refusal('not_found')
     const result = await write(tx, params.id)
     await recordAuditEntry(tx, {
-      ...{ initiator: 'operator', action, userId: params.id, ip, detail: { ...detail, ...reasonDetail(body) } },
+      initiator: 'operator',
+      action,
+      userId: params.id,
+      ip,
+      detail: { ...detail, ...reasonDetail(body) },
     })
     return { result, disconnected: endsRelays ? await disconnectAll(tx, params.id, 'operator') : [] }
   })) as { result: Result; disconnected: RelaySessionRow[] }

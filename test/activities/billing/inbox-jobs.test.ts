@@ -105,7 +105,9 @@ describe('deliver_billing_events', () => {
     const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await freePort()}` })
     atEnd(away.close)
     const subscriptions = createSubscriptionWorkflows(away.client, {
-      ...{ taskQueue: 'none', callMillisMax: 500, findMaskedEmail: async () => null },
+      taskQueue: 'none',
+      callMillisMax: 500,
+      findMaskedEmail: async () => null,
     })
     await run('deliver_billing_events', { subscriptions })
     expect(await findEvent(api, id)).toMatchObject({ status: 'pending' })
@@ -182,8 +184,15 @@ describe('backoff of wakes', () => {
     const userId = await stuckAccount()
     await deliver()
     const entitlement: AccountEntitlement = {
-      ...{ planTier: 'free', planStatus: 'none', addons: 0, periodStart: null, periodEnd: null },
-      ...{ endsAt: null, graceEndsAt: null, changesAt: null, subscriptions: [] },
+      planTier: 'free',
+      planStatus: 'none',
+      addons: 0,
+      periodStart: null,
+      periodEnd: null,
+      endsAt: null,
+      graceEndsAt: null,
+      changesAt: null,
+      subscriptions: [],
     }
     const version = (await entitlementVersion(api.sql, userId)) ?? 0
     const eventIds = (await listInboxEvents(api.sql, userId, 0, 10)).map((event) => event.id)

@@ -62,8 +62,11 @@ async function givenControlPlane() {
     launch: async (fleetName?: string) => {
       const instanceId = createInstanceId('hetzner')
       await sql`insert into instances ${sql({
-        ...{ instance_id: instanceId, region: 'eu', provider: 'hetzner' },
-        ...{ is_warm: true, launched_at: new Date(Date.now() - 300_000) },
+        instance_id: instanceId,
+        region: 'eu',
+        provider: 'hetzner',
+        is_warm: true,
+        launched_at: new Date(Date.now() - 300_000),
       })}`
       const { provider } = await providerOf(fleetName)
       const { providerId } = await provider.create(relaySpec({ instanceId }), never())

@@ -71,7 +71,7 @@ test('every request is answered with 503 while Postgres hangs, and normally afte
   await postgres.thaw()
   const answered = requests.map((ask) => eventually<Answer<object>>(ask, ({ status }) => status !== 503))
   expect((await Promise.all(answered)).map(({ status }) => status)).toEqual([
-    ...[200, 200, 403, 404, 200, 401, 201, 200, 200, 404],
+    200, 200, 403, 404, 200, 401, 201, 200, 200, 404,
   ])
 })
 

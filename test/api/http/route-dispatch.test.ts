@@ -11,7 +11,10 @@ import type { ServedRoute } from '../../../api/http/served-route.ts'
 import { atEnd } from '../../support/at-end.ts'
 
 const declare = (method: ServedRoute['method'], path: string): ServedRoute => ({
-  ...{ method, path, hasAmbientCredentials: false, handle: noContent },
+  method,
+  path,
+  hasAmbientCredentials: false,
+  handle: noContent,
   admit: () => Promise.reject(new Error('not called')),
 })
 

@@ -37,7 +37,10 @@ test('a region without instances has all metrics, except for the result of a che
     svc_relay_orphans: 0,
     svc_relay_warm_instances_wanted: 0,
     svc_region_drained: 0,
-    ...{ ready: 0, booting: 0, age: 0, check: undefined },
+    ready: 0,
+    booting: 0,
+    age: 0,
+    check: undefined,
   })
 })
 

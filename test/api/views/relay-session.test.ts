@@ -39,10 +39,7 @@ describe('the dock view of a session', () => {
     const started = await start(randomUUID())
     const replayed = await start(key)
     const stopped = (await api.post<OneSession>('/relay/stop?view=dock', { session_id }, { bearer })).body.session
-    for (const session of [
-      ...[active.session, active.sessions[0], summary.active_relay],
-      ...[started, replayed, stopped],
-    ]) {
+    for (const session of [active.session, active.sessions[0], summary.active_relay, started, replayed, stopped]) {
       expect(session).toMatchObject({ session_id, relay_host_masked: '198.51.x.x' })
       for (const field of hiddenFields) expect(session).not.toHaveProperty(field)
       expect(JSON.stringify(session)).not.toMatch(/198\.51\.100\.7/)

@@ -18,7 +18,11 @@ interface AttemptTarget {
 }
 
 const attempt = ({ action, userId, network }: AttemptTarget) => ({
-  ...{ initiator: 'user' as const, action, userId, ip: network, source: network },
+  initiator: 'user' as const,
+  action,
+  userId,
+  ip: network,
+  source: network,
 })
 
 interface CountedEntry {

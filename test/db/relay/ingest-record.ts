@@ -29,9 +29,15 @@ export interface IngestRecord extends ProcessTotals, SessionTotals, RecentBitrat
 }
 
 export const noIngest: IngestRecord = {
-  ...{ summary: null, summaryAt: null, publishingSince: null },
-  ...{ ...noProcess, bytesReceived: 0, peakBitrateKbps: 0, secondsPublishing: 0 },
-  ...{ recentBitrateKbps: [], recentSlot: null },
+  summary: null,
+  summaryAt: null,
+  publishingSince: null,
+  ...noProcess,
+  bytesReceived: 0,
+  peakBitrateKbps: 0,
+  secondsPublishing: 0,
+  recentBitrateKbps: [],
+  recentSlot: null,
 }
 
 /**
@@ -54,11 +60,9 @@ export function ingestAfter(
     report.publishingMs === null && wasPublishing && summary.isPublishing ? Math.min(age, ageSecondsMax) : 0
   return {
     ...withTotals,
-    ...{
-      summary,
-      summaryAt: now,
-      publishingSince: wasPublishing === summary.isPublishing ? record.publishingSince : now,
-    },
+    summary,
+    summaryAt: now,
+    publishingSince: wasPublishing === summary.isPublishing ? record.publishingSince : now,
     secondsPublishing: Math.min(withTotals.secondsPublishing + judgedSeconds, secondsPublishingMax),
     ...recentAfter(record, summary.bitrateKbps, Math.floor(now / slotSeconds)),
   }

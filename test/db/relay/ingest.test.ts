@@ -127,7 +127,10 @@ test('the columns of a session are what the rules make of its reports', async ()
 test('each session of a batch gets its own report, and of two reports of one session the later one counts', async () => {
   const ids = [await insertSession(), await insertSession()]
   const report = (sessionId: string, bytes_total: number) => ({
-    ...{ sessionId, instanceId: 'i-1', hasOwnSecret: false, isIdle: false },
+    sessionId,
+    instanceId: 'i-1',
+    hasOwnSecret: false,
+    isIdle: false,
     ingest: readIngest({ publishing: true, bitrate_kbps: bytes_total / 10, bytes_total }),
   })
   const [first = '', second = ''] = ids

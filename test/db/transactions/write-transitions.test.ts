@@ -31,8 +31,12 @@ describe('a transition', () => {
     const id = await insertSession()
     const transitionRequest = transitionsRequest(id, { transitions: [relayReady] })
     const session = {
-      ...{ state: 'active', reason: 'relay_ready', version: 1, instanceId: null },
-      ...{ commandSeq: 1, endsInMillis: null },
+      state: 'active',
+      reason: 'relay_ready',
+      version: 1,
+      instanceId: null,
+      commandSeq: 1,
+      endsInMillis: null,
     }
     expect(await writeTransitions(sql, transitionRequest)).toEqual({ type: 'stored', isWritten: true, session })
     expect(await writeTransitions(sql, transitionRequest)).toEqual({ type: 'stored', isWritten: false, session })
@@ -174,7 +178,10 @@ describe('a transition that an operator requests', () => {
     )
     expect(outcome).toMatchObject({ isWritten: true, session: { state: 'active', commandSeq: 3 } })
     expect(await findRelaySession(sql, id)).toMatchObject({
-      ...{ command: 'run', commandInitiator: 'operator', commandSeq: 3, commandDeliveredSeq: 3 },
+      command: 'run',
+      commandInitiator: 'operator',
+      commandSeq: 3,
+      commandDeliveredSeq: 3,
     })
     expect(await listAuditEntries(requestId)).toMatchObject([
       { ip: '192.0.2.7', detail: { session_id: id, to: 'active' } },

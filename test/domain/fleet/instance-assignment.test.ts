@@ -5,7 +5,11 @@ import { type AssignmentObservation, assignmentStatus } from '../../../domain/fl
 import { relayCommands, relayStates } from '../../../domain/relay/session.ts'
 
 const assigned: AssignmentObservation = {
-  ...{ instanceId: 'i-1', isRetired: false, sessionId: 's-1', state: 'provisioning', command: 'run' },
+  instanceId: 'i-1',
+  isRetired: false,
+  sessionId: 's-1',
+  state: 'provisioning',
+  command: 'run',
   boundInstanceId: 'i-1',
 }
 

@@ -165,7 +165,10 @@ describe('a new image', () => {
             const placesTaken = unbound.length + retired.length
             const plan = planWarmInstances(unbound, {
               ...target,
-              ...{ warm, capacity, placesTaken, retired: retired.length },
+              warm,
+              capacity,
+              placesTaken,
+              retired: retired.length,
             })
             expect(placesTaken + plan.create).toBeLessThanOrEqual(capacity)
             const kept = unbound.filter(({ instanceId }) => !plan.retire.includes(instanceId))

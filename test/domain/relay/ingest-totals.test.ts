@@ -4,7 +4,10 @@ import { expect, test } from 'vitest'
 import { type StoredTotals, shownTotals } from '../../../domain/relay/ingest-totals.ts'
 
 const totals: StoredTotals = {
-  ...{ bytesReceived: 1_000_000, secondsPublishing: 8, peakBitrateKbps: 1200, activeSeconds: 60 },
+  bytesReceived: 1_000_000,
+  secondsPublishing: 8,
+  peakBitrateKbps: 1200,
+  activeSeconds: 60,
 }
 
 test('the average is that over the time with a stream', () => {

@@ -31,15 +31,25 @@ describe('a summary', () => {
     expect(
       readIngest({ publishing: true, bitrate_kbps: 1e9, rtt_ms: 1e9, loss_pct: 250, links: 2.6, players: 1e9 }).summary,
     ).toEqual({
-      ...{ isPublishing: true, bitrateKbps: 1_000_000, links: 3, players: 1000 },
-      ...{ rttMs: 60_000, lossPct: 100, engine: null },
+      isPublishing: true,
+      bitrateKbps: 1_000_000,
+      links: 3,
+      players: 1000,
+      rttMs: 60_000,
+      lossPct: 100,
+      engine: null,
     })
   })
 
   test('has no round trip time and loss when the report has none', () => {
     expect(readIngest({ publishing: true, engine: 'sls' }).summary).toEqual({
-      ...{ isPublishing: true, bitrateKbps: 0, links: 0, players: 0 },
-      ...{ rttMs: null, lossPct: null, engine: 'sls' },
+      isPublishing: true,
+      bitrateKbps: 0,
+      links: 0,
+      players: 0,
+      rttMs: null,
+      lossPct: null,
+      engine: 'sls',
     })
   })
 
@@ -81,7 +91,9 @@ describe('the totals of a session', () => {
   test('count the whole counter of another instance', () => {
     const record = recordAfter([[0, { bytes_total: 1000 }]])
     const moved = ingestAfter(record, readIngest({ bytes_total: 1500 }), {
-      ...{ now: start, isSameInstance: false, ageSecondsMax },
+      now: start,
+      isSameInstance: false,
+      ageSecondsMax,
     })
     expect(moved.bytesReceived).toBe(2500)
   })
@@ -110,8 +122,12 @@ describe('the totals of a session', () => {
 
   test('have the time that each process states, and no time of older reports', () => {
     const counters = [
-      ...[[1, 0] as const, [1, 4500] as const, [1, 4000] as const],
-      ...[[2, 700] as const, [1, 5000] as const, [2, 1_700] as const],
+      [1, 0] as const,
+      [1, 4500] as const,
+      [1, 4000] as const,
+      [2, 700] as const,
+      [1, 5000] as const,
+      [2, 1_700] as const,
     ]
     const reports = counters.map(
       ([started_at_ms, publishing_ms_total], at) =>
@@ -119,7 +135,9 @@ describe('the totals of a session', () => {
     )
     expect(recordAfter(reports).secondsPublishing).toBe(6.2)
     const moved = ingestAfter(recordAfter(reports), readIngest({ bytes_total: 1, publishing_ms_total: 800 }), {
-      ...{ now: start, isSameInstance: false, ageSecondsMax },
+      now: start,
+      isSameInstance: false,
+      ageSecondsMax,
     })
     expect(moved.secondsPublishing).toBe(7)
   })
@@ -181,8 +199,15 @@ test('a stream comes in since the first report of it, and not since the first re
 
 test('before the first report nothing is stored', () => {
   expect(noIngest).toEqual({
-    ...{ summary: null, summaryAt: null, publishingSince: null, ...noProcess, bytesReceived: 0 },
-    ...{ peakBitrateKbps: 0, secondsPublishing: 0, recentBitrateKbps: [], recentSlot: null },
+    summary: null,
+    summaryAt: null,
+    publishingSince: null,
+    ...noProcess,
+    bytesReceived: 0,
+    peakBitrateKbps: 0,
+    secondsPublishing: 0,
+    recentBitrateKbps: [],
+    recentSlot: null,
   })
 })
 
@@ -192,7 +217,10 @@ describe('the shown ingest', () => {
   test('is the last summary for three report intervals', () => {
     expect(summaryAgeSecondsMax(10)).toBe(30)
     expect(shownIngest({ ...last, ageSeconds: 30 }, 10)).toEqual({
-      ...{ isPublishing: true, bitrateKbps: 6000, links: 2, since: 100 },
+      isPublishing: true,
+      bitrateKbps: 6000,
+      links: 2,
+      since: 100,
     })
   })
 
@@ -211,10 +239,7 @@ describe('the recent bitrates', () => {
     ).map(({ at, kbps }) => [at - start, kbps])
 
   test('have the highest bitrate of each slot, and none for a slot without a report', () => {
-    const reports = [
-      ...[[0, 10] as const, [4, 30] as const, [9, 20] as const],
-      ...[[10, 5] as const, [31, 40] as const],
-    ]
+    const reports = [[0, 10] as const, [4, 30] as const, [9, 20] as const, [10, 5] as const, [31, 40] as const]
     expect(recent(reports, 35)).toEqual([
       [0, 30],
       [10, 5],

@@ -41,7 +41,10 @@ const transitionsOf = (session: RelaySessionState, event: RelaySessionEvent, now
   decideTransitions(session, event, now).map(({ to, reason, initiator }) => `${to} ${reason} ${initiator}`)
 
 const command = (name: 'run' | 'stop' | 'stop_now' | 'disconnect', seq = 2): RelaySessionEvent => ({
-  ...{ type: 'command', seq, command: name, initiator: 'user' },
+  type: 'command',
+  seq,
+  command: name,
+  initiator: 'user',
 })
 const transition = (to: RelaySessionState['state']): RelaySessionEvent => ({ type: 'transition', to, requestId: 'r' })
 

@@ -15,7 +15,10 @@ test('the log of a running program is truncated, and its last lines can still be
   const script = `yes "a line of the log" | head -c 24000000
     until [ -e '${mayGoOn}' ]; do sleep 0.05; done; echo "the last line"; exec sleep 60`
   const server = await ServerProcess.start({
-    ...{ executable: '/bin/sh', args: ['-c', script], env: {}, logFile },
+    executable: '/bin/sh',
+    args: ['-c', script],
+    env: {},
+    logFile,
     logCheckMillis: 300,
   })
   onTestFinished(() => server.end([['SIGKILL', 2000]]))
@@ -36,7 +39,10 @@ test('a process is reported as soon as it was spawned', async () => {
   const logFile = join(await temporaryFolder(), 'log')
   const pids: number[] = []
   const server = await ServerProcess.start({
-    ...{ executable: '/bin/sh', args: ['-c', 'exec sleep 60'], env: {}, logFile },
+    executable: '/bin/sh',
+    args: ['-c', 'exec sleep 60'],
+    env: {},
+    logFile,
     onSpawn: async (pid) => void pids.push(pid),
   })
   onTestFinished(() => server.end([['SIGKILL', 2000]]))

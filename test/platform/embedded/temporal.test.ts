@@ -42,7 +42,10 @@ test('workflows have the search attributes of operators as soon as the server ha
   const killed = await start(dir)
   expect(killed.uiUrl).toBeNull()
   await startWorkflow(killed.address, {
-    ...{ RelayState: ['active'], Region: ['local'], PlanTier: ['paid'], UserId: ['someone'] },
+    RelayState: ['active'],
+    Region: ['local'],
+    PlanTier: ['paid'],
+    UserId: ['someone'],
   })
   expect(await statusOfWorkflow(killed.address)).toBe('RUNNING')
   sendSignal(killed.pid, 'SIGKILL')

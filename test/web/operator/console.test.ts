@@ -5,7 +5,11 @@ import { startApiAndSite } from '../../support/site.ts'
 
 const image = { image_id: 'ami-1', version: '2.0.0', released_at: '2026-01-02T03:04:05Z' }
 const regions = ['eu', 'us'].map((region) => ({
-  ...{ region, display_name: `Region ${region}`, provider: 'local', capacity: 5, image },
+  region,
+  display_name: `Region ${region}`,
+  provider: 'local',
+  capacity: 5,
+  image,
 }))
 
 const { api, site } = await startApiAndSite({

@@ -20,8 +20,12 @@ test('an event is shown with its subscription and its normalised form, and witho
   expect(status).toBe(200)
   expect(body.event).toEqual({
     ...listed,
-    ...{ status: 'parked', user_ref: userId, subscription_id: 'sub_1' },
-    ...{ attempts: 0, next_attempt_at: null, applied_at: null },
+    status: 'parked',
+    user_ref: userId,
+    subscription_id: 'sub_1',
+    attempts: 0,
+    next_attempt_at: null,
+    applied_at: null,
     normalised: expect.objectContaining({ key, action: 'activate', subscriptionId: 'sub_1' }),
   })
 })

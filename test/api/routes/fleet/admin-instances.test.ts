@@ -71,7 +71,11 @@ test('an instance without an owner is listed with the time of the first sweep th
   const instanceId = `orphan-${randomUUID()}`
   await observe('local', instanceId)
   expect(await findInstance(api, instanceId)).toMatchObject({
-    ...{ session_id: null, user_id: null, masked_email: null, owned: false, gone_at: null },
+    session_id: null,
+    user_id: null,
+    masked_email: null,
+    owned: false,
+    gone_at: null,
     unowned_since: expect.stringMatching(/Z$/),
   })
 })

@@ -153,7 +153,11 @@ test('in any sequence of starts, polls, approvals, denials and waits no login is
   const commands = fc.commands(
     [
       fc.constant(new Start()),
-      ...[poll, poll, poll, decide, decide],
+      poll,
+      poll,
+      poll,
+      decide,
+      decide,
       which.map((index) => new PollWithWrongToken(index)),
       fc.constantFrom(2, 140, 160).map((seconds) => new PassTime(seconds)),
     ],

@@ -45,7 +45,12 @@ test('a job that runs shows the worker that holds its lease, and its results onc
   })
   await finishJob(api.sql, 'job', workerId, { durationSeconds: 1.5, error: null, nextInSeconds: 0 })
   expect(await jobNamed('job')).toMatchObject({
-    ...{ runs: 1, failures: 0, last_error: null, last_duration_seconds: 1.5, leased_by: null, leased_until: null },
+    runs: 1,
+    failures: 0,
+    last_error: null,
+    last_duration_seconds: 1.5,
+    leased_by: null,
+    leased_until: null,
     last_success_at: expect.stringMatching(/Z$/),
   })
   await leaseJob(api.sql, 'job', workerId)

@@ -79,16 +79,22 @@ describe('the list of ended sessions', () => {
     expect(await list(user)).toEqual({
       sessions: [
         {
-          ...{ session_id, connection_id: 'obs', region, state: 'stopped' },
-          ...{
-            reason: 'stop_requested',
-            detail: null,
-            initiator: 'user',
-            cause: { reason: 'stop_requested', initiator: 'user' },
-          },
-          ...{ created_at: timestamp, active_at: timestamp, stopped_at: timestamp },
-          ...{ seconds_used: expect.any(Number), seconds_publishing: expect.any(Number) },
-          ...{ bytes_received: 4_000_000, average_bitrate_kbps: expect.any(Number), peak_bitrate_kbps: 6000 },
+          session_id,
+          connection_id: 'obs',
+          region,
+          state: 'stopped',
+          reason: 'stop_requested',
+          detail: null,
+          initiator: 'user',
+          cause: { reason: 'stop_requested', initiator: 'user' },
+          created_at: timestamp,
+          active_at: timestamp,
+          stopped_at: timestamp,
+          seconds_used: expect.any(Number),
+          seconds_publishing: expect.any(Number),
+          bytes_received: 4_000_000,
+          average_bitrate_kbps: expect.any(Number),
+          peak_bitrate_kbps: 6000,
         },
       ],
       next_cursor: null,
@@ -223,8 +229,14 @@ describe('one session', () => {
     await report(session_id, { publishing: true, bitrate_kbps: 3000, links: 1 })
     const { body } = await show(user, session_id)
     expect(body.session).toMatchObject({
-      ...{ session_id, state: 'active', reason: 'relay_ready', initiator: 'relay', stopped_at: null },
-      ...{ ends_at: timestamp, ingest: { publishing: true, bitrate_kbps: 3000, links: 1 }, peak_bitrate_kbps: 3000 },
+      session_id,
+      state: 'active',
+      reason: 'relay_ready',
+      initiator: 'relay',
+      stopped_at: null,
+      ends_at: timestamp,
+      ingest: { publishing: true, bitrate_kbps: 3000, links: 1 },
+      peak_bitrate_kbps: 3000,
     })
     expect(body.recent_bitrate.map(({ kbps }) => kbps)).toEqual([1000, 3000])
     const times = body.recent_bitrate.map(({ at }) => Date.parse(at))

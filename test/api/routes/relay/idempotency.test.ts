@@ -84,7 +84,9 @@ describe('an idempotency key', () => {
     expect([replay.status, idOf(replay)]).toEqual([200, idOf(first)])
     const existing = await user.start({ connection_id: 'a' })
     expect([first, replay, existing].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([
-      ...[null, 'true', null],
+      null,
+      'true',
+      null,
     ])
     expect(await listStatesAndCommands(serviceWithoutWorker.api.sql, user.userId)).toHaveLength(1)
   })

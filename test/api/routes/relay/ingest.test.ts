@@ -19,8 +19,15 @@ beforeAll(async () => {
 
 /** Two links with 5.2 Mbps. */
 const stream = {
-  ...{ publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
-  ...{ bytes_total: 1_000_000, engine: 'srt-live-transmit', refused: { unauthorized: 3, bad_request: 1 } },
+  publishing: true,
+  bitrate_kbps: 5200,
+  rtt_ms: 41.5,
+  loss_pct: 0.25,
+  links: 2,
+  players: 1,
+  bytes_total: 1_000_000,
+  engine: 'srt-live-transmit',
+  refused: { unauthorized: 3, bad_request: 1 },
 }
 const noStream = { publishing: false, bitrate_kbps: 0, links: 0, players: 0, bytes_total: 0, engine: 'sls' }
 
@@ -88,7 +95,10 @@ describe('the totals of a session', () => {
     await report({ ...stream, bitrate_kbps: 2500, ...measured })
     await report({ ...noStream, ...measured })
     expect(await readTotals(user.bearer, session_id)).toEqual({
-      ...{ seconds_publishing: 10, bytes_received: 3_125_000, average_bitrate_kbps: 2404, peak_bitrate_kbps: 2900 },
+      seconds_publishing: 10,
+      bytes_received: 3_125_000,
+      average_bitrate_kbps: 2404,
+      peak_bitrate_kbps: 2900,
     })
   })
 
@@ -101,7 +111,10 @@ describe('the totals of a session', () => {
     await report({ ...second, started_at_ms: 2 })
     await report({ ...first, started_at_ms: 1, publishing_ms_total: 4_500 })
     expect(await readTotals(user.bearer, session_id)).toEqual({
-      ...{ seconds_publishing: 8, bytes_received: 3_000_000, average_bitrate_kbps: 3000, peak_bitrate_kbps: 7000 },
+      seconds_publishing: 8,
+      bytes_received: 3_000_000,
+      average_bitrate_kbps: 3000,
+      peak_bitrate_kbps: 7000,
     })
   })
 
@@ -112,7 +125,10 @@ describe('the totals of a session', () => {
     await report({ ...stream, bytes_total: 9_000_000 })
     await activeFor(session_id, 60)
     expect(await readTotals(user.bearer, session_id)).toEqual({
-      ...{ seconds_publishing: 2, bytes_received: 9_000_000, average_bitrate_kbps: 5200, peak_bitrate_kbps: 5200 },
+      seconds_publishing: 2,
+      bytes_received: 9_000_000,
+      average_bitrate_kbps: 5200,
+      peak_bitrate_kbps: 5200,
     })
     await activeFor(session_id, 0.5)
     expect((await readTotals(user.bearer, session_id)).seconds_publishing).toBeLessThan(2)
@@ -244,10 +260,19 @@ test('operators see the whole summary and the totals of a session', async () => 
   await service.api.sql`update relay_sessions set active_at = active_at - interval '1 minute' where id = ${session_id}`
   await report({ ...stream, bitrate_kbps: 300, bytes_total: 1_500_000 })
   expect(await read()).toEqual({
-    ...{ publishing: true, bitrate_kbps: 300, rtt_ms: 41.5, loss_pct: 0.25, links: 2, players: 1 },
-    ...{ engine: 'srt-live-transmit', publishing_since: expect.stringMatching(/Z$/) },
-    ...{ reported_at: expect.stringMatching(/Z$/), bytes_received: 1_500_000, peak_bitrate_kbps: 5200 },
-    ...{ seconds_publishing: 12, average_bitrate_kbps: expect.closeTo(1000, -2) },
+    publishing: true,
+    bitrate_kbps: 300,
+    rtt_ms: 41.5,
+    loss_pct: 0.25,
+    links: 2,
+    players: 1,
+    engine: 'srt-live-transmit',
+    publishing_since: expect.stringMatching(/Z$/),
+    reported_at: expect.stringMatching(/Z$/),
+    bytes_received: 1_500_000,
+    peak_bitrate_kbps: 5200,
+    seconds_publishing: 12,
+    average_bitrate_kbps: expect.closeTo(1000, -2),
   })
 })
 

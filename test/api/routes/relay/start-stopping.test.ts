@@ -56,8 +56,10 @@ describe('a start that would exceed the limit of concurrent relays', () => {
     expect(await statesAndCommands(user)).toEqual(['grace stop_now', 'grace stop', 'provisioning run'])
     expect((await user.start({ connection_id: 'd' })).status).toBe(201)
     expect(await statesAndCommands(user)).toEqual([
-      ...['grace stop_now', 'grace stop_now'],
-      ...['provisioning run', 'provisioning run'],
+      'grace stop_now',
+      'grace stop_now',
+      'provisioning run',
+      'provisioning run',
     ])
     expect(statusAndCode(await user.start({ connection_id: 'e' }))).toEqual([403, 'relay_limit_reached'])
   })
@@ -68,8 +70,11 @@ describe('a start that would exceed the limit of concurrent relays', () => {
     await service.api.sql`update users set addons = 1 where id = ${user.userId}`
     expect((await user.start({ connection_id: 'next' })).status).toBe(201)
     expect(await statesAndCommands(user)).toEqual([
-      ...['grace stop_now', 'grace stop_now', 'grace stop_now'],
-      ...['grace stop', 'provisioning run'],
+      'grace stop_now',
+      'grace stop_now',
+      'grace stop_now',
+      'grace stop',
+      'provisioning run',
     ])
   })
 

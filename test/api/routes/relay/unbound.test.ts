@@ -133,7 +133,9 @@ describe('the report of a relay without a session', () => {
     const instanceId = await insertWarmInstance(sql, { sessionId, isWarm: false })
     expect(assignmentOf(await report(instanceId, 10))?.session_id).toBe(sessionId)
     expect((await reportBound(sessionId, instanceId)).body).toEqual({
-      ...{ state: 'provisioning', desired: 'run', report_in_seconds: healthIntervalSeconds },
+      state: 'provisioning',
+      desired: 'run',
+      report_in_seconds: healthIntervalSeconds,
       epoch: expect.any(String),
     })
   })
