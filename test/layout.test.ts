@@ -117,6 +117,11 @@ test('every file of tests begins with a comment that says what it tests', () => 
   expect(files.filter(isSilent)).toEqual([])
 })
 
+test('no literal is spread into another one, where its parts could stand', () => {
+  const spread = /\.\.\.(?:\{|\[[^\][]*\]\s*[,)\]])/
+  expect(files.filter((file) => spread.test(texts.get(file) ?? ''))).toEqual([])
+})
+
 /** Dependencies that no file imports, and what uses them instead. */
 const tools: Readonly<Record<string, string>> = {
   '@biomejs/biome': 'npm run check:code',
