@@ -23,7 +23,8 @@ export const completeFetch =
     const cancel = () => controller.abort(request.signal.reason)
     request.signal.addEventListener('abort', cancel)
     const attempt = new Request(request, { signal: controller.signal, redirect: 'manual' })
-    // Also keeps the attempt: Node collects a request as garbage while its reply is awaited, and then no signal aborts it.
+    // Also keeps the attempt: Node collects a request as garbage while its reply is awaited, and then no signal aborts
+    // it.
     const timer = setTimeout(
       (_: Request) => controller.abort(new Error(`no complete reply within ${millis} ms`)),
       millis,

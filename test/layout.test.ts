@@ -1,4 +1,6 @@
-/** Rules of the repository that neither the compiler nor Biome checks: dependencies, file names, and what the docs list. */
+/**
+ * Rules of the repository that neither the compiler nor Biome checks: dependencies, file names, and what the docs list.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,7 +24,10 @@ describe('imports between folders', async () => {
     nodeOf: (path: string) => string | undefined
     isTypesOnly: (from: string, to: string) => boolean
   }
-  /** Imports of files by others, from their texts: npm run check:imports takes seconds to read them all with the compiler. */
+  /**
+   * Imports of files by others, from their texts: npm run check:imports takes seconds to read them all with the
+   * compiler.
+   */
   const imports = [...texts].flatMap(([source, text]) =>
     [...text.matchAll(/^(?:import|export)\b[^;'`]*?'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm)].map(
       ([, fixed, dynamic]) => ({
@@ -52,7 +57,9 @@ describe('imports between folders', async () => {
     return [...arrows].flatMap(([, from = '', kind, to = '']) =>
       from
         .split(' & ')
-        .flatMap((one) => to.split(' & ').map((other) => `${one} → ${other}${kind === '-->' ? '' : ', types only'}`)),
+        .flatMap((importer) =>
+          to.split(' & ').map((imported) => `${importer} → ${imported}${kind === '-->' ? '' : ', types only'}`),
+        ),
     )
   }
 })
@@ -122,6 +129,21 @@ test('no literal is spread into another one, where its parts could stand', () =>
   expect(files.filter((file) => spread.test(texts.get(file) ?? ''))).toEqual([])
 })
 
+test('no variable, parameter or property is named `one`: a name is the noun of the thing', () => {
+  const stringsAndComments = /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/.*/g
+  const name = /\b(?:const|let|function|readonly) one\b|\bone =>|[.]one\b|[([{,]\s*one\s*[:,)\]}=?]|: one [},]/
+  const codeOf = (file: string) => (texts.get(file) ?? '').replaceAll(stringsAndComments, '')
+  expect(files.filter((file) => name.test(codeOf(file)))).toEqual([])
+})
+
+test('comments end at column 120', () => {
+  const longComment = /^(?=.{121})\s*(?:\/\/|\/?\*).*/gm
+  const isGenerated = (file: string) => file === 'client/api-types.ts'
+  const longOf = (file: string) =>
+    [...(texts.get(file) ?? '').matchAll(longComment)].map(([line]) => `${file}: ${line}`)
+  expect(files.filter((file) => !isGenerated(file)).flatMap(longOf)).toEqual([])
+})
+
 /** Dependencies that no file imports, and what uses them instead. */
 const tools: Readonly<Record<string, string>> = {
   '@biomejs/biome': 'npm run check:code',
@@ -159,7 +181,8 @@ test('every dependency is imported, or is a tool, or has the types of one that i
   const specifiers = new Set(
     [...texts.values()].flatMap((text) => [...text.matchAll(/'([^'\n]+)'/g)].map(([, s]) => s)),
   )
-  const isImported = (name: string) => [...specifiers].some((one) => one === name || one?.startsWith(`${name}/`))
+  const isImported = (name: string) =>
+    [...specifiers].some((specifier) => specifier === name || specifier?.startsWith(`${name}/`))
   const isTypes = (name: string) =>
     name === '@types/node' || (name.startsWith('@types/') && name.slice(7) in dependencies)
   expect(Object.keys(dependencies).filter((name) => !isImported(name) && !(name in tools) && !isTypes(name))).toEqual(
@@ -201,7 +224,7 @@ test('CONTRIBUTING.md names paths that exist', async () => {
   const exists = async (path: string) => {
     const names = await readdir(posix.join(root, posix.dirname(path))).catch(() => [])
     const name = new RegExp(`^${posix.basename(path).replaceAll('.', '\\.').replaceAll('*', '.*')}$`)
-    return names.some((one) => name.test(one))
+    return names.some((file) => name.test(file))
   }
   const missing = await Promise.all(named.map(async (path) => ((await exists(path)) ? [] : [path])))
   expect(missing.flat()).toEqual([])
@@ -229,8 +252,8 @@ test('links between pages lead to files and headings that exist', async () => {
       (await readdir(posix.join(root, folder), { recursive: true })).map((name) => `${folder}/${name}`),
     ),
   )
-  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...inFolders.flat()].filter((one) =>
-    one.endsWith('.md'),
+  const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...inFolders.flat()].filter((page) =>
+    page.endsWith('.md'),
   )
   const pageTexts = new Map(await Promise.all(pages.map(async (page) => [page, await read(page)] as const)))
   const anchorsOf = (text: string) =>

@@ -1,4 +1,6 @@
-/** JSON Schemas of the OpenAPI document. Schemas with an `id`, given by `meta`, become components that are referenced. */
+/**
+ * JSON Schemas of the OpenAPI document. Schemas with an `id`, given by `meta`, become components that are referenced.
+ */
 import { z } from 'zod'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
