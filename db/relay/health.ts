@@ -1,4 +1,7 @@
-/** Health reports of relays, and the sessions whose reports are missing. The rules of silence are in `domain/relay/health.ts`. */
+/**
+ * Health reports of relays, and the sessions whose reports are missing. The rules of silence are in
+ * `domain/relay/health.ts`.
+ */
 
 import type { ActiveObservation, Reception, ReportObservation } from '../../domain/relay/health.ts'
 import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../../domain/relay/ingest.ts'
@@ -26,9 +29,9 @@ export interface ReportedSession {
   /** The instance that is bound to the session; null before one is. */
   boundInstanceId: string | null
   /**
-   * Whether the report comes from an instance of another session: another one is bound to this session, or while none is,
-   * its row in `instances` belongs to another session or to none, or is retired. An instance without a row is accepted
-   * with a master secret only.
+   * Whether the report comes from an instance of another session: another one is bound to this session, or while none
+   * is, its row in `instances` belongs to another session or to none, or is retired. An instance without a row is
+   * accepted with a master secret only.
    */
   isOtherInstance: boolean
   /** The id of the present epoch of the database. */
@@ -236,7 +239,9 @@ interface UnreportedInstance extends BoundSession, ReportObservation {
   readonly isWarm: boolean
 }
 
-/** Sessions that are provisioning on an instance that was bound longer than `boundSeconds` ago and has never reported. */
+/**
+ * Sessions that are provisioning on an instance that was bound longer than `boundSeconds` ago and has never reported.
+ */
 export async function listUnreportedInstances(
   sql: Sql,
   boundSeconds: number,
