@@ -45,7 +45,9 @@ export function findObstacle(
 /** Rejects when the stream does not arrive. All processes that it started have been ended when it settles. */
 export async function streamTestPattern(stream: DemoStream): Promise<void> {
   const ending = new AbortController()
-  const signal = AbortSignal.any([stream.signal, ending.signal])
+  const { signal } = ending
+  const interrupt = () => ending.abort()
+  stream.signal.addEventListener('abort', interrupt)
   const { programs, connect, seconds, print } = stream
   const startedAt = performance.now()
   const publisher = startPublisher({ programs, url: connect.srt_url, signal }, seconds + publisherSecondsMore)
@@ -64,6 +66,7 @@ export async function streamTestPattern(stream: DemoStream): Promise<void> {
     ends.push(player.ended)
     await unlessEnded(showStream(stream, player, startedAt))
   } finally {
+    stream.signal.removeEventListener('abort', interrupt)
     ending.abort()
     await Promise.all(ends)
   }

@@ -1,5 +1,6 @@
 /** One health report of a relay, and what its reply means. */
 import { isUuid } from '../domain/uuid.ts'
+import { withSignal } from '../platform/timeout.ts'
 import type { IngestSummary } from './ingest.ts'
 import { isStreamToken, type RelaySession } from './session.ts'
 
@@ -38,22 +39,26 @@ export async function report(options: HealthReport): Promise<Outcome> {
   const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, epoch, summarizeIngest, signal } = options
   const isUnbound = sessionId === null
   try {
-    const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-relay-auth': authSecret },
-      body: JSON.stringify({
-        session_id: sessionId,
-        instance_id: instanceId,
-        ...(isUnbound ? { wait_seconds: waitSeconds } : { epoch }),
-        observed_at: new Date().toISOString(),
-        stats: { ...summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
-      }),
-      // A redirect would send the secret to another host.
-      redirect: 'error',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(requestMillisMax + (isUnbound ? waitSeconds * 1000 : 0))]),
+    const millisMax = requestMillisMax + (isUnbound ? waitSeconds * 1000 : 0)
+    const { status, text } = await withSignal(millisMax, signal, async (limited) => {
+      const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-relay-auth': authSecret },
+        body: JSON.stringify({
+          session_id: sessionId,
+          instance_id: instanceId,
+          ...(isUnbound ? { wait_seconds: waitSeconds } : { epoch }),
+          observed_at: new Date().toISOString(),
+          stats: { ...summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
+        }),
+        // A redirect would send the secret to another host.
+        redirect: 'error',
+        signal: limited,
+      })
+      return { status: reply.status, text: await reply.text() }
     })
-    const body = parse(await reply.text())
-    const outcome = interpretReply(reply.status, body, intervalSeconds)
+    const body = parse(text)
+    const outcome = interpretReply(status, body, intervalSeconds)
     return isUnbound && outcome.type === 'accepted' ? (readAssignment(body) ?? outcome) : outcome
   } catch (error) {
     const { message, cause } = error as Error

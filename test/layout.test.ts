@@ -124,6 +124,10 @@ test('every file of tests begins with a comment that says what it tests', () => 
   expect(files.filter(isSilent)).toEqual([])
 })
 
+test('nothing waits for a signal of AbortSignal.any, which Node 20 collects as garbage', () => {
+  expect(files.filter((file) => /AbortSignal\.any\(/.test(texts.get(file) ?? ''))).toEqual([])
+})
+
 test('no literal is spread into another one, where its parts could stand', () => {
   const spread = /\.\.\.(?:\{|\[[^\][]*\]\s*[,)\]])/
   expect(files.filter((file) => spread.test(texts.get(file) ?? ''))).toEqual([])

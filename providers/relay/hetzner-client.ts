@@ -3,6 +3,7 @@
  * the token or another secret.
  */
 import type { z } from 'zod'
+import { withSignal } from '../../platform/timeout.ts'
 import { HetznerApiError, meaningOf } from './hetzner-errors.ts'
 import { ErrorReply } from './hetzner-shapes.ts'
 import { RelayProviderError } from './provider.ts'
@@ -66,29 +67,30 @@ export function createHetznerClient({ apiUrl, token, requestMillisMax }: Hetzner
   async function send(request: HetznerRequest) {
     const { method, path, query = [], body, signal } = request
     signal?.throwIfAborted()
-    const timeout = AbortSignal.timeout(requestMillisMax)
     const url = new URL(`${apiUrl.replace(/\/+$/, '')}${path}`)
     for (const [name, value] of query) url.searchParams.append(name, value)
     try {
-      const response = await fetch(url, {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          accept: 'application/json',
-          ...(body ? { 'content-type': 'application/json' } : {}),
-        },
-        ...(body ? { body: JSON.stringify(body) } : {}),
-        // A redirect would send the token to another address.
-        redirect: 'manual',
-        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      return await withSignal(requestMillisMax, signal, async (limited) => {
+        const response = await fetch(url, {
+          method,
+          headers: {
+            authorization: `Bearer ${token}`,
+            accept: 'application/json',
+            ...(body ? { 'content-type': 'application/json' } : {}),
+          },
+          ...(body ? { body: JSON.stringify(body) } : {}),
+          // A redirect would send the token to another address.
+          redirect: 'manual',
+          signal: limited,
+        })
+        const text = await response.text()
+        return { status: response.status, headers: response.headers, body: parseJson(text) }
       })
-      const text = await response.text()
-      return { status: response.status, headers: response.headers, body: parseJson(text) }
     } catch (error) {
       signal?.throwIfAborted()
       const name = nameOf(request)
       // Not as the cause, since some errors of fetch contain the headers.
-      throw timeout.aborted
+      throw (error as Error).name === 'TimeoutError'
         ? new RelayProviderError(`Hetzner did not answer ${name} within ${requestMillisMax / 1000} s`)
         : new RelayProviderError(`Hetzner could not be reached for ${name}: ${codeOf(error)}`)
     }

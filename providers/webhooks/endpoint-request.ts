@@ -2,6 +2,7 @@
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import type { LookupFunction } from 'node:net'
+import { isTimeout, withSignal } from '../../platform/timeout.ts'
 import { addressOf, type EndpointRules, refusedAddressText } from './endpoint-rules.ts'
 
 /** A reply may ask for a pause of at most this length. */
@@ -40,37 +41,41 @@ export function postToEndpoint(
   // Node connects to an address in the URL without a lookup.
   if (address !== undefined && !rules.isAllowedAddress(address))
     return Promise.reject(new EndpointUnreachableError(refusedAddressText))
-  const timeout = AbortSignal.timeout(rules.replyMillisMax)
-  return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? requestHttps : requestHttp
-    const request = send(url, {
-      method: 'POST',
-      // A connection of its own, which no earlier request has opened to an address that was allowed then.
-      agent: false,
-      lookup: checkedLookup(rules, userId),
-      signal: AbortSignal.any([stopping, timeout]),
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'relay-notifications/1',
-        'content-length': Buffer.byteLength(body),
-        ...headers,
-      },
-    })
-    // The listener stays: closing the connection after the reply may cause another error.
-    request.on('error', (error) => reject(toUnreachable(error, timeout.aborted ? rules.replyMillisMax : null)))
-    request.on('close', () =>
-      reject(new EndpointUnreachableError('The endpoint closed the connection without a reply.')),
-    )
-    request.on('response', (response) => {
-      response.on('error', () => {})
-      resolve({
-        status: response.statusCode ?? 0,
-        retryAfterSeconds: parseRetryAfter(response.headers['retry-after']),
-      })
-      response.destroy()
-    })
-    request.end(body)
-  })
+  return withSignal(
+    rules.replyMillisMax,
+    stopping,
+    (signal) =>
+      new Promise((resolve, reject) => {
+        const send = url.protocol === 'https:' ? requestHttps : requestHttp
+        const request = send(url, {
+          method: 'POST',
+          // A connection of its own, which no earlier request has opened to an address that was allowed then.
+          agent: false,
+          lookup: checkedLookup(rules, userId),
+          signal,
+          headers: {
+            'content-type': 'application/json',
+            'user-agent': 'relay-notifications/1',
+            'content-length': Buffer.byteLength(body),
+            ...headers,
+          },
+        })
+        // The listener stays: closing the connection after the reply may cause another error.
+        request.on('error', (error) => reject(toUnreachable(error, isTimeout(signal) ? rules.replyMillisMax : null)))
+        request.on('close', () =>
+          reject(new EndpointUnreachableError('The endpoint closed the connection without a reply.')),
+        )
+        request.on('response', (response) => {
+          response.on('error', () => {})
+          resolve({
+            status: response.statusCode ?? 0,
+            retryAfterSeconds: parseRetryAfter(response.headers['retry-after']),
+          })
+          response.destroy()
+        })
+        request.end(body)
+      }),
+  )
 }
 
 /** Resolves as `rules` do, and fails when any of the addresses is not allowed. */
