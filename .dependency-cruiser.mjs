@@ -1,6 +1,6 @@
 /**
- * Which folder may import which, checked by `npm run check:imports`. A test compares the map in docs/architecture.md with the
- * imports that exist.
+ * Which folder may import which, checked by `npm run check:imports`. A test compares the map in docs/architecture.md
+ * with the imports that exist.
  */
 
 /** The part of `workflows/` that other folders use to start, signal and query workflows. */
@@ -32,7 +32,8 @@ const allowedImports = {
     '^providers/',
     '^activities/fleet/(fleet-names|provider-checks|relay-providers)\\.ts$',
   ],
-  // Commands that compare what the service stores with its providers, also while the API does not run (docs/decisions/0032).
+  // Commands that compare what the service stores with its providers, also while the API does not run
+  // (docs/decisions/0032).
   'cli/direct': [
     '^cli/',
     '^domain/',
@@ -44,14 +45,17 @@ const allowedImports = {
   'relay-node': ['^domain/(relay/|uuid\\.ts)', '^platform/'],
 }
 
-/** Imports of types only that are allowed besides, since they leave nothing behind in a program or a workflow bundle. */
+/**
+ * Imports of types only that are allowed besides, since they leave nothing behind in a program or a workflow bundle.
+ */
 const allowedTypeImports = {
   workflows: ['^activities/'],
 }
 
 /**
- * Within `api/`: which other files of `api/` each folder may import, and each file that folders import. Only what stands above, so that
- * no two import each other. Files that are not listed put the service together; no folder imports them.
+ * Within `api/`: which other files of `api/` each folder may import, and each file that folders import. Only what
+ * stands above, so that no two import each other. Files that are not listed put the service together; no folder imports
+ * them.
  */
 const allowedImportsInApi = {
   'http/': [],

@@ -9,7 +9,8 @@ export default defineConfig({
     globalSetup: ['test/support/servers.ts'],
     setupFiles: ['test/support/file-setup.ts'],
     sequence: { sequencer: SlowFilesFirst },
-    // Workers of the Temporal SDK hold native threads: a process each. Four at once, since most tests of workflows wait.
+    // Workers of the Temporal SDK hold native threads: a process each. Four at once, since most tests of workflows
+    // wait.
     pool: 'forks',
     // A process runs many files, since loading the service again for each of them takes longer than most tests.
     isolate: false,

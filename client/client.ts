@@ -15,8 +15,8 @@ export interface ApiClientOptions {
   /** Of one attempt. 15 s by default. */
   readonly timeoutMillis?: TimeoutMillis
   /**
-   * How long to repeat requests while there is no reply, or the reply is 503 or 429. 0 by default. For a client whose requests
-   * are all safe to repeat; for a single request see {@link repeatFor}.
+   * How long to repeat requests while there is no reply, or the reply is 503 or 429. 0 by default. For a client whose
+   * requests are all safe to repeat; for a single request see {@link repeatFor}.
    */
   readonly retryMillisMax?: number
   /** The segment of a path for a parameter. By default {@link encodeSegment}. */
@@ -34,9 +34,9 @@ export const operatorCredentials = (password: string) => ({
 })
 
 /**
- * A client with one method for each HTTP method. Its requests reject with `ApiUnreachableError` when no complete reply comes, with
- * `ApiError` when the reply cannot be one of the API, and with `PathParameterError`; refusals resolve with `error`, see
- * `expectSuccess`.
+ * A client with one method for each HTTP method. Its requests reject with `ApiUnreachableError` when no complete reply
+ * comes, with `ApiError` when the reply cannot be one of the API, and with `PathParameterError`; refusals resolve with
+ * `error`, see `expectSuccess`.
  */
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { baseUrl, headers = {}, retryMillisMax = 0, serializeSegment = encodeSegment, serializeQuery } = options

@@ -48,8 +48,8 @@ export const completeFetch =
   }
 
 /**
- * A `fetch` that repeats a request while there is no reply, or the reply is 503 or 429, after the time of `Retry-After`. A
- * request whose reply was lost is repeated too, so it must be safe to repeat.
+ * A `fetch` that repeats a request while there is no reply, or the reply is 503 or 429, after the time of
+ * `Retry-After`. A request whose reply was lost is repeated too, so it must be safe to repeat.
  * @param retryMillisMax no attempt starts later than this after the first.
  */
 export const repeatingFetch =

@@ -3,7 +3,9 @@ import { type ApiClient, bearer as bearerOf, createApiClient } from '../client/c
 import { completeFetch, type Fetch } from '../client/complete-fetch.ts'
 import { isPlainPath, isPlainSegment } from './plain-path.ts'
 
-/** The client of the site. The API limits and audits requests by this address, as if the visitor had sent them directly. */
+/**
+ * The client of the site. The API limits and audits requests by this address, as if the visitor had sent them directly.
+ */
 export interface Visitor {
   readonly ip: string
   readonly userAgent: string
@@ -18,8 +20,8 @@ export interface Caller {
 
 export interface Api {
   /**
-   * The client of a page. A path parameter that could lead to another resource gets 404 without a request, and a query parameter
-   * without a value is not sent. Nothing is repeated, since a person waits.
+   * The client of a page. A path parameter that could lead to another resource gets 404 without a request, and a query
+   * parameter without a value is not sent. Nothing is repeated, since a person waits.
    */
   client(caller: Caller): ApiClient
   /**
@@ -32,7 +34,9 @@ export interface Api {
 export interface ApiTimeouts {
   /** Of requests that the API answers from its database. */
   readonly millis: number
-  /** Of requests during which the API may call another service, or wait for a workflow or for a password to be hashed. */
+  /**
+   * Of requests during which the API may call another service, or wait for a workflow or for a password to be hashed.
+   */
   readonly slowMillis: number
 }
 
@@ -98,7 +102,10 @@ export async function readJson(response: Response): Promise<unknown> {
 
 const notFound = (): Response => Response.json({ error: { code: 'not_found', message: 'Not found.' } }, { status: 404 })
 
-/** The headers that describe the visitor, and others. Characters that a header cannot hold are removed: visitors may send them. */
+/**
+ * The headers that describe the visitor, and others. Characters that a header cannot hold are removed: visitors may
+ * send them.
+ */
 export function visitorHeaders({ visitor, bearer, headers = {} }: Caller): Record<string, string> {
   const all = {
     accept: 'application/json',

@@ -22,8 +22,9 @@ import { visitorOf } from './visit.ts'
 export const renewalPath = `${refreshPath}/return`
 
 /**
- * Holds a hash of the access token that the last renewal ended with. Prevents redirect loops; worthless to an attacker. Lax, so that
- * it is also sent after a link of another site by browsers without Fetch Metadata, which send no Strict cookies then.
+ * Holds a hash of the access token that the last renewal ended with. Prevents redirect loops; worthless to an attacker.
+ * Lax, so that it is also sent after a link of another site by browsers without Fetch Metadata, which send no Strict
+ * cookies then.
  */
 const renewedCookie = 'svc_renewed'
 /** Longer than the redirect takes, much shorter than an access token lives. */
@@ -38,11 +39,11 @@ export const isRecentlyRenewed = (ctx: Context): boolean =>
   readCookie(ctx.get('cookie'), renewedCookie) === hashOf(readAccessToken(ctx))
 
 /**
- * Exchanges the refresh token and redirects to the page in `to`. Without a refresh token the cookies stay unchanged: after a
- * cross-site navigation the browser does not send it. Rejects when the API fails.
+ * Exchanges the refresh token and redirects to the page in `to`. Without a refresh token the cookies stay unchanged:
+ * after a cross-site navigation the browser does not send it. Rejects when the API fails.
  *
- * A browser that keeps no cookies would be sent back and forth for ever. One that sent none comes here a second time, before it
- * goes on to the page.
+ * A browser that keeps no cookies would be sent back and forth for ever. One that sent none comes here a second time,
+ * before it goes on to the page.
  * @returns where to try again, when the browser keeps no cookies.
  */
 export async function renewSignIn(

@@ -1,6 +1,7 @@
 /**
- * `GET /api/v1/relay/ws` on the site's origin: a WebSocket of a page's script, connected to the API with the access token of the
- * cookie. After the handshake bytes pass in both directions unread, so pings, closes and backpressure do too.
+ * `GET /api/v1/relay/ws` on the site's origin: a WebSocket of a page's script, connected to the API with the access
+ * token of the cookie. After the handshake bytes pass in both directions unread, so pings, closes and backpressure do
+ * too.
  */
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
@@ -17,7 +18,9 @@ const refusalBytesMax = 64 * 1024
 /** How long one side may take to read the rest after the other side has closed. */
 const flushMillisMax = 5000
 
-/** Not the token of a session, which a page could add as a second subprotocol: the cookie decides what the page gets. */
+/**
+ * Not the token of a session, which a page could add as a second subprotocol: the cookie decides what the page gets.
+ */
 const subprotocol = 'svc.relay.v1'
 const forwardedRequestHeaders = ['sec-websocket-key', 'sec-websocket-version']
 const forwardedResponseHeaders = ['sec-websocket-accept', 'sec-websocket-protocol', 'x-request-id']
@@ -29,8 +32,8 @@ interface Sender {
 
 export interface SocketForwarder {
   /**
-   * Connects an upgrade request with the API. Resolves to the API's reply when it refuses, and to undefined when the connection
-   * is no longer HTTP. Rejects with {@link ApiUnreachableError}.
+   * Connects an upgrade request with the API. Resolves to the API's reply when it refuses, and to undefined when the
+   * connection is no longer HTTP. Rejects with {@link ApiUnreachableError}.
    */
   forward(request: IncomingMessage, sender: Sender): Promise<ForwardedReply | undefined>
   /** Closes all connections; the scripts connect again, to another process. */
@@ -65,7 +68,7 @@ type HandshakeReply =
 
 function connectToApi(apiUrl: string, incoming: IncomingMessage, sender: Sender): Promise<HandshakeReply> {
   const url = new URL(apiUrl + socketPath)
-  const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
+  const offered = (incoming.headers['sec-websocket-protocol'] ?? '').split(',').map((protocol) => protocol.trim())
   const send = url.protocol === 'https:' ? requestHttps : requestHttp
   return new Promise((resolve, reject) => {
     const request = send(url, {

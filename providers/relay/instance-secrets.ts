@@ -1,6 +1,7 @@
 /**
- * The secret of each instance, which it sends as `X-Relay-Auth`: `<instance id>.<HMAC-SHA256 of the id under a master secret>`.
- * It is derived, so nothing is stored, and a leaked one speaks for its own instance only.
+ * The secret of each instance, which it sends as `X-Relay-Auth`:
+ * `<instance id>.<HMAC-SHA256 of the id under a master secret>`. It is derived, so nothing is stored, and a leaked one
+ * speaks for its own instance only.
  */
 
 import { createHmac, hash, randomBytes } from 'node:crypto'
@@ -12,7 +13,9 @@ export const createInstanceId = (provider: string): string => `${provider}-${ran
 export const instanceSecret = (masterSecret: string, instanceId: string): string =>
   `${instanceId}.${createHmac('sha256', masterSecret).update(`relay-instance:${instanceId}`).digest('hex')}`
 
-/** `master`: the holder of a master secret speaks for any instance. Otherwise the instance that the secret belongs to. */
+/**
+ * `master`: the holder of a master secret speaks for any instance. Otherwise the instance that the secret belongs to.
+ */
 export type RelayCaller = 'master' | { readonly instanceId: string }
 
 /** @returns undefined for a secret that is neither a master secret nor derived from one. */
@@ -29,8 +32,8 @@ export function verifyRelaySecret(presented: string, masterSecrets: readonly str
 const verifiedMax = 10_000
 
 /**
- * Like {@link verifyRelaySecret}, and remembers the secrets that it accepted: relays send theirs with each health report.
- * Secrets are stored as digests only, and the one that was verified first is forgotten first.
+ * Like {@link verifyRelaySecret}, and remembers the secrets that it accepted: relays send theirs with each health
+ * report. Secrets are stored as digests only, and the one that was verified first is forgotten first.
  */
 export function createRelaySecretVerifier(
   masterSecrets: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * The bundle of `relay-node/`: one file that `node` runs without packages, which the api serves and instances in a cloud download.
- * It is built ahead of time (`npm run build`) or at its first use, and reused while its sources are the same.
+ * The bundle of `relay-node/`: one file that `node` runs without packages, which the api serves and instances in a
+ * cloud download. It is built ahead of time (`npm run build`) or at its first use, and reused while its sources are the
+ * same.
  */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'

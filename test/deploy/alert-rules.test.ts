@@ -1,4 +1,7 @@
-/** The alert rules, their runbooks and their cases for promtool belong together. `test/system/alert-rules.test.ts` runs the cases. */
+/**
+ * The alert rules, their runbooks and their cases for promtool belong together. `test/system/alert-rules.test.ts` runs
+ * the cases.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
@@ -52,7 +55,9 @@ test('no two alerts have the same name', () => {
 
 test('each alert has a case in which it fires and one in which it does not', () => {
   const namesWith = (fires: boolean) =>
-    [...new Set(cases.filter((one) => one.exp_alerts.length > 0 === fires).map((one) => one.alertname))].sort()
+    [
+      ...new Set(cases.filter(({ exp_alerts }) => exp_alerts.length > 0 === fires).map(({ alertname }) => alertname)),
+    ].sort()
   expect(namesWith(true)).toEqual(alertNames)
   expect(namesWith(false)).toEqual(alertNames)
 })

@@ -83,7 +83,7 @@ test('the site and the edge get no secret', () => {
   for (const name of ['site', 'edge']) {
     expect(compose.services[name]?.secrets, name).toBeUndefined()
     const names = Object.keys(compose.services[name]?.environment ?? {})
-    expect(names.filter((one) => secretNames.has(one.replace(/_FILE$/, '')))).toEqual([])
+    expect(names.filter((variable) => secretNames.has(variable.replace(/_FILE$/, '')))).toEqual([])
   }
 })
 

@@ -8,10 +8,10 @@ const dashboards = await readDashboards()
 const runbooks = await readdir(fileURLToPath(new URL('../../docs/runbooks', import.meta.url)))
 
 test('there is a dashboard for the service, relays, billing and the SDK of Temporal', () => {
-  expect(dashboards.map((one) => one.name)).toEqual(['billing', 'relays', 'service', 'temporal'])
+  expect(dashboards.map(({ name }) => name)).toEqual(['billing', 'relays', 'service', 'temporal'])
 })
 
-describe.each(dashboards.map((one) => [one.name, one] as const))('%s', (name, { uid, panels }) => {
+describe.each(dashboards.map((dashboard) => [dashboard.name, dashboard] as const))('%s', (name, { uid, panels }) => {
   const withQueries = panels.filter(({ type }) => type !== 'row')
 
   test('has the name of its file as its uid', () => {
@@ -21,7 +21,7 @@ describe.each(dashboards.map((one) => [one.name, one] as const))('%s', (name, { 
   test('reads all its panels from the data source with the uid prometheus', () => {
     const sources = withQueries.flatMap((panel) => [
       panel.datasource,
-      ...(panel.targets ?? []).map((one) => one.datasource),
+      ...(panel.targets ?? []).map(({ datasource }) => datasource),
     ])
     expect(new Set(sources.map((source) => source?.uid))).toEqual(new Set(['prometheus']))
   })

@@ -20,7 +20,7 @@ export async function copyProject(bundle: string, program: string) {
   const lists = [join(root, `dist/${bundle}.json`), `${dirname(entry).replace(/-\w+$/, '')}.json`]
   const inputs = (await Promise.all(lists.map(inputsOf))).flat()
   const folder = await temporaryFolder()
-  for (const path of ['platform/launch.mjs', ...inputs.filter((one) => !one.startsWith('node_modules/'))]) {
+  for (const path of ['platform/launch.mjs', ...inputs.filter((input) => !input.startsWith('node_modules/'))]) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await cp(join(root, path), join(folder, path))
   }

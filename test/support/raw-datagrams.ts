@@ -34,8 +34,8 @@ for line in sys.stdin:
         ports = struct.unpack('!HH', packet[header:header + 4])
         counts[ports] = counts.get(ports, 0) + 1
     if 'between' in command:
-        one, other = command['between']
-        answer['count'] = counts.get((one, other), 0) + counts.get((other, one), 0)
+        first, second = command['between']
+        answer['count'] = counts.get((first, second), 0) + counts.get((second, first), 0)
     print(json.dumps(answer), flush=True)
 `
 

@@ -228,8 +228,8 @@ async function expectFits(page: Page, viewport: { width: number; height: number 
   const setTextSize = (size: string) => page.evaluate(`document.documentElement.style.fontSize = '${size}'`)
   await setTextSize(textSize)
   const wide = (await page.evaluate(`[...document.querySelectorAll('body *')]
-    .filter((one) => document.scrollingElement.scrollWidth > ${viewport.width} && one.getBoundingClientRect().right > ${viewport.width})
-    .map((one) => one.outerHTML.slice(0, 120))`)) as string[]
+    .filter((element) => document.scrollingElement.scrollWidth > ${viewport.width} && element.getBoundingClientRect().right > ${viewport.width})
+    .map((element) => element.outerHTML.slice(0, 120))`)) as string[]
   await setTextSize('')
   if (usual) await page.setViewportSize(usual)
   expect(
@@ -243,8 +243,8 @@ async function expectTouchable(page: Page): Promise<void> {
   const small =
     (await page.evaluate(`[...document.querySelectorAll('button, select, summary, nav a, a.button, a.link, ' +
       'input:not([type="hidden"], [type="checkbox"], [type="radio"])')]
-    .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 44)
-    .map((one) => one.getBoundingClientRect().height + ' ' + one.outerHTML.slice(0, 120))`)) as string[]
+    .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 44)
+    .map((element) => element.getBoundingClientRect().height + ' ' + element.outerHTML.slice(0, 120))`)) as string[]
   expect(small, `${page.url()} has targets that are too small for thumbs`).toEqual([])
 }
 
