@@ -23,8 +23,8 @@ test('a call that times out rejects as unavailable', async () => {
 })
 
 test('a call during which the API may wait for others has more time', async () => {
-  double.respondWith(() => new Promise((resolve) => setTimeout(resolve, 500, { body: {} })))
-  const client = createApi(double.url, { millis: 100, slowMillis: 60_000 }).client({ visitor })
+  double.respondWith(() => new Promise((resolve) => setTimeout(resolve, 100, { body: {} })))
+  const client = createApi(double.url, { millis: 50, slowMillis: 60_000 }).client({ visitor })
   expect((await client.POST('/api/v1/billing/portal')).response.status).toBe(200)
 })
 
@@ -106,7 +106,13 @@ test('a refusal has its status, headers, code and message, and is not repeated',
   expect([result.response.status, result.response.headers.get('retry-after')]).toEqual([429, '7'])
   expect([result.data, readApiError(result)]).toEqual([undefined, body.error])
   expect(() => expectSuccess(result, 'A page')).toThrow(
-    new ApiError({ status: 429, code: 'rate_limited', reason: 'Too many requests.', action: 'A page' }),
+    new ApiError({
+      status: 429,
+      code: 'rate_limited',
+      reason: 'Too many requests.',
+      retryAfterSeconds: 7,
+      action: 'A page',
+    }),
   )
   expect(double.requests).toHaveLength(1)
 })
