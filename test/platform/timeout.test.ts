@@ -51,7 +51,7 @@ test.each(kinds)('%s ends after the time', { timeout: 30_000 }, async (_, send) 
 test.each(kinds)('%s ends with its program, for the reason of that', { timeout: 30_000 }, async (_, send) => {
   const stopping = new AbortController()
   const ends = Promise.allSettled(Array.from({ length: 10 }, () => withSignal(60_000, stopping.signal, send)))
-  setTimeout(() => stopping.abort(new Error('the program stops')), 200)
+  setTimeout(() => stopping.abort(new Error('the program stops')), 100)
   expect((await ends).map(({ status }) => status)).toEqual(Array(10).fill('rejected'))
   const late = withSignal(60_000, stopping.signal, async (signal) => signal.throwIfAborted())
   await expect(late).rejects.toThrow('the program stops')
