@@ -49,6 +49,14 @@ export const changePassword = route.user({
   body: z.object({ current_password: z.string(), new_password: NewPassword }),
   answers: { 204: null },
   refuses: ['invalid_credentials', 'password_not_set'],
+  examples: {
+    requests: {
+      both: {
+        summary: 'The present password and the next one',
+        value: { current_password: 'correct horse battery staple', new_password: 'another long passphrase' },
+      },
+    },
+  },
   handle: async ({ caller, body, ip, incoming: { socket } }, services) => {
     const passwords = { currentPassword: body.current_password, newPassword: body.new_password }
     await change(services, caller, passwords, { ip, socket })

@@ -166,6 +166,19 @@ export const grant = route.operator({
     reason: Reason,
   }),
   answers: { 200: z.object({ entitlement: EntitlementView }) },
+  examples: {
+    requests: {
+      until: {
+        summary: 'The paid plan and an additional relay until a date',
+        value: {
+          plan_tier: 'paid',
+          addons: 1,
+          until: '2026-12-31T23:59:59.000Z',
+          reason: 'A month for a broken stream',
+        },
+      },
+    },
+  },
   handle: async (request, services) => {
     const { plan_tier: planTier, addons, until } = request.body
     const eventId = await changeAccount(request, services, {

@@ -16,6 +16,7 @@ export const forgot = route.none({
   body: z.object({ email: EmailAddress }),
   answers: { 202: EmptyObject },
   refuses: [],
+  examples: { requests: { owner: { summary: 'The address of an account', value: { email: 'streamer@example.com' } } } },
   handle: async ({ body, ip }, services) => {
     await requestPasswordReset(services, body.email, ip)
     return accepted()

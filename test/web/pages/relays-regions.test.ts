@@ -92,7 +92,10 @@ test('a relay has a warning from an hour before it may end as idle, with both ti
   expect(page.data('ending-soon')).toEqual([ends_at])
   expect(page.text).toContain('This relay may end soon.')
   expect(page.text).toContain(`${ends_at?.slice(11, 16)} UTC`)
-  expect(page.text).toMatch(new RegExp(`From ${idle_ends_at?.slice(11, 16)} UTC on it ends when no video has come in`))
+  // With its date, if it is another day.
+  expect(page.text).toMatch(
+    new RegExp(`From (\\d+ \\w+ \\d+, )?${idle_ends_at?.slice(11, 16)} UTC on it ends when no video has come in`),
+  )
   expect(page.text).toContain('Your stream token stays the same')
 })
 
