@@ -60,14 +60,17 @@ const unlistedSecondsMin = 60
 const attemptSecondsMax = 900
 
 /**
- * Whether an instance is gone that its provider does not list.
+ * Whether an instance is gone that its provider does not list. No attempt follows once it is retired or its session is
+ * stopped, even if no workflow is left to destroy it: then the lag of the list alone counts since the last attempt.
  * @param listLagSeconds how long the list may lack an instance that was created.
  */
 export const isGoneUnlisted = (sql: Sql, listLagSeconds: number) => sql`(
   coalesce(launched_at, created_at) < now() - make_interval(
     secs => case when retired_at is null then ${unlistedSecondsMin}::float8 else ${listLagSeconds}::float8 end)
-  and (launched_at is not null or provider is null
-    or create_attempted_at < now() - make_interval(secs => ${attemptSecondsMax})))`
+  and (launched_at is not null or provider is null or create_attempted_at < now() - make_interval(
+    secs => case when retired_at is not null or exists (
+      select from relay_sessions s where s.id = session_id and s.state = 'stopped'
+    ) then ${listLagSeconds}::float8 else ${attemptSecondsMax}::float8 end)))`
 
 /**
  * Compares a complete list of a region's instances with the rows, and stores the observations: since when an instance

@@ -8,6 +8,7 @@ import { createWorkerMetrics, type WorkerMetrics } from '../../../activities/wor
 import { retireInstances } from '../../../db/fleet/instances.ts'
 import { type RelayInstance, type RelayProvider, RelayProviderError } from '../../../providers/relay/provider.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
+import { writeStopped } from '../../support/relay-rows.ts'
 
 const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
 const regions = ['first', 'second', 'third']
@@ -197,6 +198,23 @@ describe('an instance', () => {
     await sweep()
     expect(await listExisting()).toEqual([instanceId])
     await api.sql`update instances set create_attempted_at = now() - interval '1 hour'`
+    await sweep()
+    expect(await listExisting()).toEqual([])
+  })
+
+  test('that was never created is gone soon after its session has stopped, even if no workflow is left', async () => {
+    const { userId } = await api.given.user()
+    const sessionId = randomUUID()
+    await api.sql`
+      insert into relay_sessions (id, user_id, connection_id, region, command_initiator)
+      values (${sessionId}, ${userId}, 'default', 'first', 'user')`
+    const instanceId = `aws-${randomUUID()}`
+    await api.sql`
+      insert into instances (instance_id, session_id, region, provider, created_at, create_attempted_at)
+      select ${instanceId}, ${sessionId}, 'first', 'aws', t, t from (select now() - interval '2 minutes' as t) past`
+    await sweep()
+    expect(await listExisting()).toEqual([instanceId])
+    await writeStopped(api.sql, sessionId)
     await sweep()
     expect(await listExisting()).toEqual([])
   })
