@@ -1,4 +1,4 @@
-/** A page as data: the site's router is built from these routes. Pages call the API and render what it replies. */
+/** What a page receives and replies. Pages call the API and render what it replies. */
 import type { VNode } from 'preact'
 import type { ApiClient } from '../client/client.ts'
 import type { SiteConfig } from '../platform/config/site.ts'
@@ -101,6 +101,9 @@ export type PageResult = Cookies &
     | { readonly rendered: RenderedPage }
   )
 
+export type PageHandler = (visit: Visit) => Promise<PageResult> | PageResult
+
+/** A line of `pages.ts`. */
 export interface PageRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
@@ -113,5 +116,5 @@ export interface PageRoute {
   readonly returnTo?: string
   /** Whether other sites link to it on purpose. It must work without Strict cookies. */
   readonly allowsCrossSiteEntry?: true
-  handle(visit: Visit): Promise<PageResult> | PageResult
+  readonly handle: PageHandler
 }

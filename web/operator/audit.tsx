@@ -2,7 +2,7 @@
 
 import type { Reply } from '../../client/reply.ts'
 import { readApiError, unchecked } from '../api-client.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { Instant } from '../time-text.tsx'
 import { readFilter } from './filter-form.tsx'
@@ -15,28 +15,23 @@ type Entry = Page['entries'][number]
 const filterNames = ['action', 'initiator', 'user_id'] as const
 type Filter = Readonly<Record<(typeof filterNames)[number], string>>
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/operator/audit',
-  caller: 'operator',
-  handle: async ({ query, operatorApi }) => {
-    const filter = readFilter(query, filterNames)
-    const result = await operatorApi.GET('/api/v1/admin/audit', {
-      params: { query: { ...filter, initiator: unchecked(filter.initiator) } },
-    })
-    const frame = { name: 'operator-audit', title: 'Audit', console: 'audit' } as const
-    if (result.data) return { ...frame, page: <AuditPage filter={filter} found={result.data} /> }
-    const problem = {
-      code: readApiError(result).code,
-      text: 'The filter is not valid. Check the action and the account id.',
-    }
-    const nothing = { entries: [], next_cursor: null }
-    return {
-      ...frame,
-      status: result.response.status,
-      page: <AuditPage filter={filter} found={nothing} problem={problem} />,
-    }
-  },
+export const show: PageHandler = async ({ query, operatorApi }) => {
+  const filter = readFilter(query, filterNames)
+  const result = await operatorApi.GET('/api/v1/admin/audit', {
+    params: { query: { ...filter, initiator: unchecked(filter.initiator) } },
+  })
+  const frame = { name: 'operator-audit', title: 'Audit', console: 'audit' } as const
+  if (result.data) return { ...frame, page: <AuditPage filter={filter} found={result.data} /> }
+  const problem = {
+    code: readApiError(result).code,
+    text: 'The filter is not valid. Check the action and the account id.',
+  }
+  const nothing = { entries: [], next_cursor: null }
+  return {
+    ...frame,
+    status: result.response.status,
+    page: <AuditPage filter={filter} found={nothing} problem={problem} />,
+  }
 }
 
 interface AuditPageProps {

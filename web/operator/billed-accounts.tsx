@@ -1,5 +1,5 @@
 /** Accounts that pay for what they cannot use: add-ons without a plan, or more than one plan. */
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { BillingTabs } from './billing-tabs.tsx'
 import { type Filter, Pager, readFilter } from './filter-form.tsx'
@@ -10,22 +10,17 @@ import { type Column, ScrollingTable } from './scrolling-table.tsx'
 
 const path = '/operator/billing/accounts'
 
-export const list: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: async ({ query, operatorApi }) => {
-    const billed: Billed = query.get('billed') === 'twice' ? 'twice' : 'without_plan'
-    const filter = { ...readFilter(query, []), billed }
-    const found = await operatorApi.GET('/api/v1/admin/billing/accounts', { params: { query: filter } })
-    return {
-      name: 'operator-billed-accounts',
-      title: titles[billed],
-      console: 'billing',
-      status: found.response.status,
-      page: <AccountsPage billed={billed} filter={filter} found={found.data ?? {}} problem={listProblem(found)} />,
-    }
-  },
+export const list: PageHandler = async ({ query, operatorApi }) => {
+  const billed: Billed = query.get('billed') === 'twice' ? 'twice' : 'without_plan'
+  const filter = { ...readFilter(query, []), billed }
+  const found = await operatorApi.GET('/api/v1/admin/billing/accounts', { params: { query: filter } })
+  return {
+    name: 'operator-billed-accounts',
+    title: titles[billed],
+    console: 'billing',
+    status: found.response.status,
+    page: <AccountsPage billed={billed} filter={filter} found={found.data ?? {}} problem={listProblem(found)} />,
+  }
 }
 
 type Billed = 'without_plan' | 'twice'

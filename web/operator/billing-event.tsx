@@ -1,71 +1,45 @@
 /** One billing event with its normalised form, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
+import type { PageResult, Visit } from '../page.ts'
 import { ActForm } from './act-form.tsx'
+import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
 import { Identifier, UserLink } from './identifier.tsx'
 import type { BillingEventDetail } from './operator-replies.ts'
-import { refusedPage, withCode } from './refused-page.tsx'
+import { refusedPage } from './refused-page.tsx'
 import { EventStatus } from './state-badges.tsx'
-import { submitAct } from './submit-act.ts'
 import { TimeFacts } from './time-facts.tsx'
 
-const path = '/operator/billing/events/:id'
-
-const notices: Readonly<Record<string, string>> = {
-  replay: 'The event was parsed again. Its account’s workflow applies the result within seconds.',
-  dismiss: 'The event is dismissed. It needs no attention any more.',
-}
-
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: (visit) => eventPage(visit, { done: visit.query.get('done') ?? '' }),
-}
-
-const actOf = (name: 'replay' | 'dismiss'): PageRoute => ({
-  method: 'POST',
-  path: `${path}/${name}`,
-  caller: 'operator',
-  returnTo: '/operator/billing',
-  handle: (visit) => {
-    const { id = '' } = visit.params
-    return submitAct(visit, {
-      send: (reason) =>
-        visit.operatorApi.POST(`/api/v1/admin/billing/events/{id}/${name}`, {
-          params: { path: { id } },
-          body: { reason },
-        }),
-      redirectTo: `/operator/billing/events/${id}?done=${name}`,
-      showProblem: (problem, status) => eventPage(visit, { problem: withCode(problem), status }),
-    })
+const { show, act } = createActs({
+  pathOf: ({ params }) => `/operator/billing/events/${params.id}`,
+  notices: {
+    replay: 'The event was parsed again. Its account’s workflow applies the result within seconds.',
+    dismiss: 'The event is dismissed. It needs no attention any more.',
   },
+  page: eventPage,
 })
 
-export const replay = actOf('replay')
-export const dismiss = actOf('dismiss')
+export { show }
 
-interface Outcome {
-  readonly done?: string
-  readonly problem?: Problem
-  readonly status?: number
-}
+const sendAs =
+  (name: 'replay' | 'dismiss') =>
+  ({ operatorApi }: Visit, path: { readonly id: string }, reason: string) =>
+    operatorApi.POST(`/api/v1/admin/billing/events/{id}/${name}`, { params: { path }, body: { reason } })
 
-async function eventPage(visit: Visit, { done = '', problem, status = 200 }: Outcome): Promise<PageResult> {
+export const replay = act('replay', sendAs('replay'))
+export const dismiss = act('dismiss', sendAs('dismiss'))
+
+async function eventPage(visit: Visit, outcome: Outcome): Promise<PageResult> {
   const path = { id: visit.params.id ?? '' }
   const result = await visit.operatorApi.GET('/api/v1/admin/billing/events/{id}', { params: { path } })
   if (!result.data) return refusedPage('billing', 'Billing event', result)
-  const text = Object.hasOwn(notices, done) ? notices[done] : undefined
   return {
     name: 'operator-billing-event',
     title: 'Billing event',
     console: 'billing',
-    status,
+    status: outcome.status ?? 200,
     page: (
       <EventPage event={result.data.event}>
-        <NoticeMessage notice={text === undefined ? undefined : { code: done, text }} />
-        <ProblemMessage problem={problem} />
+        <OutcomeMessages outcome={outcome} />
       </EventPage>
     ),
   }

@@ -1,6 +1,6 @@
 /** The billing inbox, by status, provider and account. */
 import { unchecked } from '../api-client.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { BillingTabs } from './billing-tabs.tsx'
 import { EventTable } from './event-table.tsx'
@@ -11,24 +11,19 @@ import { listProblem } from './refused-page.tsx'
 const path = '/operator/billing'
 const filterNames = ['status', 'provider', 'user_id'] as const
 
-export const list: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: async ({ query, operatorApi }) => {
-    const filter = readFilter(query, filterNames)
-    const found = await operatorApi.GET('/api/v1/admin/billing/events', {
-      params: { query: { ...filter, status: unchecked(filter.status), provider: unchecked(filter.provider) } },
-    })
-    const problem = listProblem(found)
-    return {
-      name: 'operator-billing',
-      title: 'Billing events',
-      console: 'billing',
-      status: found.response.status,
-      page: <EventsPage filter={filter} found={found.data ?? {}} problem={problem} />,
-    }
-  },
+export const list: PageHandler = async ({ query, operatorApi }) => {
+  const filter = readFilter(query, filterNames)
+  const found = await operatorApi.GET('/api/v1/admin/billing/events', {
+    params: { query: { ...filter, status: unchecked(filter.status), provider: unchecked(filter.provider) } },
+  })
+  const problem = listProblem(found)
+  return {
+    name: 'operator-billing',
+    title: 'Billing events',
+    console: 'billing',
+    status: found.response.status,
+    page: <EventsPage filter={filter} found={found.data ?? {}} problem={problem} />,
+  }
 }
 
 interface EventsPageProps {

@@ -1,5 +1,5 @@
 /** Instances at the providers, among them orphans: those without an owner. */
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { formatAge, formatDuration, TimeAgo } from '../time-text.tsx'
 import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from './filter-form.tsx'
@@ -20,28 +20,23 @@ const shown: Readonly<Record<string, { gone?: 'true' | 'false'; orphans?: 'true'
   all: {},
 }
 
-export const list: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: async ({ query, operatorApi }) => {
-    const { show, ...filter } = readFilter(query, ['show', 'region', 'instance_id'])
-    // The overview links to `orphans=true`.
-    const asked = query.get('orphans') === 'true' ? 'orphans' : show
-    const chosen = Object.hasOwn(shown, asked) ? asked : 'existing'
-    const [found, regions] = await Promise.all([
-      operatorApi.GET('/api/v1/admin/instances', { params: { query: { ...filter, ...shown[chosen] } } }),
-      operatorApi.GET('/api/v1/admin/regions'),
-    ])
-    const props = { filter: { ...filter, show: chosen }, found: found.data ?? {}, regions: regions.data?.regions ?? [] }
-    return {
-      name: 'operator-instances',
-      title: 'Instances',
-      console: 'instances',
-      status: found.response.status,
-      page: <InstancesPage {...props} problem={listProblem(found)} />,
-    }
-  },
+export const list: PageHandler = async ({ query, operatorApi }) => {
+  const { show, ...filter } = readFilter(query, ['show', 'region', 'instance_id'])
+  // The overview links to `orphans=true`.
+  const asked = query.get('orphans') === 'true' ? 'orphans' : show
+  const chosen = Object.hasOwn(shown, asked) ? asked : 'existing'
+  const [found, regions] = await Promise.all([
+    operatorApi.GET('/api/v1/admin/instances', { params: { query: { ...filter, ...shown[chosen] } } }),
+    operatorApi.GET('/api/v1/admin/regions'),
+  ])
+  const props = { filter: { ...filter, show: chosen }, found: found.data ?? {}, regions: regions.data?.regions ?? [] }
+  return {
+    name: 'operator-instances',
+    title: 'Instances',
+    console: 'instances',
+    status: found.response.status,
+    page: <InstancesPage {...props} problem={listProblem(found)} />,
+  }
 }
 
 interface InstancesPageProps {

@@ -1,20 +1,15 @@
 /** The background jobs: the last run of each and its result. */
 import { expectSuccess } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { formatDuration, TimeAgo } from '../time-text.tsx'
 import { type Column, ScrollingTable } from './scrolling-table.tsx'
 
 type Job = Reply<'get', '/admin/jobs'>['jobs'][number]
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/operator/jobs',
-  caller: 'operator',
-  handle: async ({ operatorApi }) => {
-    const { jobs } = expectSuccess(await operatorApi.GET('/api/v1/admin/jobs'))
-    return { name: 'operator-jobs', title: 'Jobs', console: 'jobs', page: <JobsPage jobs={jobs} /> }
-  },
+export const show: PageHandler = async ({ operatorApi }) => {
+  const { jobs } = expectSuccess(await operatorApi.GET('/api/v1/admin/jobs'))
+  return { name: 'operator-jobs', title: 'Jobs', console: 'jobs', page: <JobsPage jobs={jobs} /> }
 }
 
 const JobsPage = ({ jobs }: { readonly jobs: readonly Job[] }) => (

@@ -1,23 +1,18 @@
 /** The first page of the console: the health of the service and the last hour. */
 import { expectSuccess } from '../../client/api-error.ts'
 import { MinuteBars } from '../charts/minute-bars.tsx'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { type Overview, OverviewTiles } from './overview-tiles.tsx'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/operator',
-  caller: 'operator',
-  handle: async ({ operatorApi }) => {
-    const overview = expectSuccess(await operatorApi.GET('/api/v1/admin/overview'))
-    return {
-      name: 'operator-overview',
-      title: 'Overview',
-      console: 'overview',
-      page: <OverviewPage overview={overview} />,
-    }
-  },
+export const show: PageHandler = async ({ operatorApi }) => {
+  const overview = expectSuccess(await operatorApi.GET('/api/v1/admin/overview'))
+  return {
+    name: 'operator-overview',
+    title: 'Overview',
+    console: 'overview',
+    page: <OverviewPage overview={overview} />,
+  }
 }
 
 const OverviewPage = ({ overview }: { readonly overview: Overview }) => (

@@ -1,76 +1,49 @@
 /** The regions with their relays and instances. A drained region takes no new relays. */
 import { expectSuccess } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { type Notice, NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
+import type { PageResult, Visit } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { ActForm } from './act-form.tsx'
-import { submitAct } from './submit-act.ts'
+import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
 
 type Region = Reply<'get', '/admin/regions'>['regions'][number]
 
-const path = '/operator/regions'
-
-const notices: Readonly<Record<string, string>> = {
-  drain: 'The region is drained: it takes no new relays, and its live relays run on.',
-  resume: 'The region takes new relays again.',
-}
-
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: (visit) => regionsPage(visit, { done: visit.query.get('done') ?? '' }),
-}
-
-const actOf = (act: 'drain' | 'resume'): PageRoute => ({
-  method: 'POST',
-  path: `${path}/:region/${act}`,
-  caller: 'operator',
-  returnTo: path,
-  handle: (visit) =>
-    submitAct(visit, {
-      send: (reason) =>
-        visit.operatorApi.POST(`/api/v1/admin/regions/{region}/${act}`, {
-          params: { path: { region: visit.params.region ?? '' } },
-          body: { reason },
-        }),
-      redirectTo: `${path}?done=${act}`,
-      showProblem: (problem, status) => regionsPage(visit, { problem, status }),
-    }),
+const { show, act } = createActs({
+  pathOf: () => '/operator/regions',
+  notices: {
+    drain: 'The region is drained: it takes no new relays, and its live relays run on.',
+    resume: 'The region takes new relays again.',
+  },
+  page: regionsPage,
 })
 
-export const drain = actOf('drain')
-export const resume = actOf('resume')
+export { show }
 
-interface Outcome {
-  readonly done?: string
-  readonly problem?: Problem
-  readonly status?: number
-}
+const sendAs =
+  (name: 'drain' | 'resume') =>
+  ({ operatorApi, params: { region = '' } }: Visit, _: unknown, reason: string) =>
+    operatorApi.POST(`/api/v1/admin/regions/{region}/${name}`, { params: { path: { region } }, body: { reason } })
+
+export const drain = act('drain', sendAs('drain'))
+export const resume = act('resume', sendAs('resume'))
 
 async function regionsPage({ operatorApi }: Visit, outcome: Outcome): Promise<PageResult> {
   const { regions } = expectSuccess(await operatorApi.GET('/api/v1/admin/regions'))
-  const { done = '', problem, status = 200 } = outcome
-  const text = Object.hasOwn(notices, done) ? notices[done] : undefined
-  const notice = text === undefined ? undefined : { code: done, text }
-  const page = <RegionsPage regions={regions} notice={notice} problem={problem} />
-  return { name: 'operator-regions', title: 'Regions', console: 'regions', status, page }
+  const page = <RegionsPage regions={regions} outcome={outcome} />
+  return { name: 'operator-regions', title: 'Regions', console: 'regions', status: outcome.status ?? 200, page }
 }
 
 interface RegionsPageProps {
   readonly regions: readonly Region[]
-  readonly notice: Notice | undefined
-  readonly problem: Problem | undefined
+  readonly outcome: Outcome
 }
 
-const RegionsPage = ({ regions, notice, problem }: RegionsPageProps) => (
+const RegionsPage = ({ regions, outcome }: RegionsPageProps) => (
   <>
     <div class="page-head">
       <h1>Regions</h1>
     </div>
-    <NoticeMessage notice={notice} />
-    <ProblemMessage problem={problem} />
+    <OutcomeMessages outcome={outcome} />
     <div class="grid-2" data-refreshes="regions">
       {regions.map((region) => (
         <RegionCard key={region.region} region={region} />
@@ -122,7 +95,7 @@ const RegionAct = ({ region: { region, drained_at } }: { readonly region: Region
   drained_at === null ? (
     <ActForm
       id={`drain-${region}`}
-      action={`${path}/${region}/drain`}
+      action={`/operator/regions/${region}/drain`}
       label="Drain"
       explanation="The region takes no new relays. Its live relays run on."
       isDangerous
@@ -130,7 +103,7 @@ const RegionAct = ({ region: { region, drained_at } }: { readonly region: Region
   ) : (
     <ActForm
       id={`resume-${region}`}
-      action={`${path}/${region}/resume`}
+      action={`/operator/regions/${region}/resume`}
       label="Resume"
       explanation="The region takes new relays again."
     />

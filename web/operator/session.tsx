@@ -1,79 +1,49 @@
 /** One relay session: its row, its workflow, its transitions and its video, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
-import type { ApiResult } from '../../client/api-error.ts'
 import { unchecked } from '../api-client.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
+import type { PageResult, Visit } from '../page.ts'
+import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
 import type { OperatorSession, OperatorSessionDetail } from './operator-replies.ts'
-import { refusedPage, withCode } from './refused-page.tsx'
+import { refusedPage } from './refused-page.tsx'
 import { SessionActs } from './session-acts.tsx'
 import { SessionFacts } from './session-facts.tsx'
 import { SessionIngest } from './session-ingest.tsx'
 import { SessionTransitions } from './session-transitions.tsx'
 import { SessionWorkflow } from './session-workflow.tsx'
 import { SessionState } from './state-badges.tsx'
-import { submitAct } from './submit-act.ts'
 
-const path = '/operator/sessions/:id'
-
-const notices: Readonly<Record<string, string>> = {
-  disconnect: 'The relay is disconnected. If it is still shown as live, reload this page in a moment.',
-  transition: 'The transition was made.',
-}
-
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: (visit) => sessionPage(visit, { done: visit.query.get('done') ?? '' }),
-}
-
-type SendAct = (visit: Visit, path: { readonly id: string }, reason: string) => Promise<ApiResult>
-
-const actOf = (name: string, send: SendAct): PageRoute => ({
-  method: 'POST',
-  path: `${path}/${name}`,
-  caller: 'operator',
-  returnTo: '/operator/sessions',
-  handle: (visit) => {
-    const { id = '' } = visit.params
-    return submitAct(visit, {
-      send: (reason) => send(visit, { id }, reason),
-      redirectTo: `/operator/sessions/${id}?done=${name}`,
-      showProblem: (problem, status) => sessionPage(visit, { problem: withCode(problem), status }),
-    })
+const { show, act } = createActs({
+  pathOf: ({ params }) => `/operator/sessions/${params.id}`,
+  notices: {
+    disconnect: 'The relay is disconnected. If it is still shown as live, reload this page in a moment.',
+    transition: 'The transition was made.',
   },
+  page: sessionPage,
 })
 
-export const disconnect = actOf('disconnect', ({ operatorApi }, path, reason) =>
+export { show }
+
+export const disconnect = act('disconnect', ({ operatorApi }, path, reason) =>
   operatorApi.POST('/api/v1/admin/sessions/{id}/disconnect', { params: { path }, body: { reason } }),
 )
-export const transition = actOf('transition', ({ form, operatorApi }, path, reason) => {
+export const transition = act('transition', ({ form, operatorApi }, path, reason) => {
   const body = { to: unchecked<OperatorSession['state']>(form.get('to') ?? ''), reason }
   return operatorApi.POST('/api/v1/admin/sessions/{id}/transition', { params: { path }, body })
 })
 
-interface Outcome {
-  readonly done?: string
-  readonly problem?: Problem
-  readonly status?: number
-}
-
-async function sessionPage(visit: Visit, { done = '', problem, status = 200 }: Outcome): Promise<PageResult> {
+async function sessionPage(visit: Visit, outcome: Outcome): Promise<PageResult> {
   const path = { id: visit.params.id ?? '' }
   const result = await visit.operatorApi.GET('/api/v1/admin/sessions/{id}', { params: { path } })
   if (!result.data) return refusedPage('relays', 'Relay session', result)
-  const text = Object.hasOwn(notices, done) ? notices[done] : undefined
   return {
     name: 'operator-session',
     title: `Relay ${result.data.session.connection_id}`,
     console: 'relays',
     styles: ['charts.css'],
-    status,
+    status: outcome.status ?? 200,
     page: (
       <SessionPage detail={result.data}>
-        <NoticeMessage notice={text === undefined ? undefined : { code: done, text }} />
-        <ProblemMessage problem={problem} />
+        <OutcomeMessages outcome={outcome} />
       </SessionPage>
     ),
   }

@@ -1,6 +1,6 @@
 /** All relay sessions, by state, region and account. */
 import { unchecked } from '../api-client.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from './filter-form.tsx'
 import type { Region, SessionPage } from './operator-replies.ts'
@@ -10,31 +10,26 @@ import { SessionTable } from './session-table.tsx'
 const path = '/operator/sessions'
 const filterNames = ['state', 'region', 'user_id'] as const
 
-export const list: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: async ({ query, operatorApi }) => {
-    const filter = readFilter(query, filterNames)
-    const [found, regions] = await Promise.all([
-      operatorApi.GET('/api/v1/admin/sessions', { params: { query: { ...filter, state: unchecked(filter.state) } } }),
-      operatorApi.GET('/api/v1/admin/regions'),
-    ])
-    return {
-      name: 'operator-sessions',
-      title: 'Relays',
-      console: 'relays',
-      status: found.response.status,
-      page: (
-        <SessionsPage
-          filter={filter}
-          found={found.data ?? {}}
-          regions={regions.data?.regions ?? []}
-          problem={listProblem(found)}
-        />
-      ),
-    }
-  },
+export const list: PageHandler = async ({ query, operatorApi }) => {
+  const filter = readFilter(query, filterNames)
+  const [found, regions] = await Promise.all([
+    operatorApi.GET('/api/v1/admin/sessions', { params: { query: { ...filter, state: unchecked(filter.state) } } }),
+    operatorApi.GET('/api/v1/admin/regions'),
+  ])
+  return {
+    name: 'operator-sessions',
+    title: 'Relays',
+    console: 'relays',
+    status: found.response.status,
+    page: (
+      <SessionsPage
+        filter={filter}
+        found={found.data ?? {}}
+        regions={regions.data?.regions ?? []}
+        problem={listProblem(found)}
+      />
+    ),
+  }
 }
 
 interface SessionsPageProps {

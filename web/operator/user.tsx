@@ -1,79 +1,51 @@
 /** One account: what it has, what it may do, and the acts of operators on it. */
 import type { ComponentChildren } from 'preact'
 import type { ApiResult } from '../../client/api-error.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
-import { NoticeMessage, type Problem, ProblemMessage } from '../pages/messages.tsx'
+import type { PageResult, Visit } from '../page.ts'
+import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
 import type { AccountDetail, AuditPage, EventPage, ProviderSubscription, SessionPage } from './operator-replies.ts'
-import { refusedPage, withCode } from './refused-page.tsx'
+import { refusedPage } from './refused-page.tsx'
 import { PlanBadge } from './state-badges.tsx'
-import { submitAct } from './submit-act.ts'
 import { UserActs } from './user-acts.tsx'
 import { AccountFacts, EntitlementFacts } from './user-facts.tsx'
 import { RecentAudit, RecentEvents, Relays } from './user-lists.tsx'
 import { Subscriptions } from './user-subscriptions.tsx'
 
-const path = '/operator/users/:id'
-
-const notices: Readonly<Record<string, string>> = {
-  grant: 'The plan is granted.',
-  withdraw: 'The granted plan is withdrawn. A plan that is paid for at a provider stays.',
-  'relay-access': 'The access to relays is changed.',
-  disable: 'The account is disabled. Its sign-ins and relays are ended.',
-  enable: 'The account is enabled. Its owner can sign in again.',
-}
-
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: (visit) => userPage(visit, { done: visit.query.get('done') ?? '' }),
-}
-
-type SendAct = (visit: Visit, path: { readonly id: string }, reason: string) => Promise<ApiResult>
-
-/** @param name the last segment of the path of the form. */
-const actOf = (name: string, send: SendAct): PageRoute => ({
-  method: 'POST',
-  path: `${path}/${name}`,
-  caller: 'operator',
-  returnTo: '/operator/users',
-  handle: (visit) => {
-    const { id = '' } = visit.params
-    return submitAct(visit, {
-      send: (reason) => send(visit, { id }, reason),
-      redirectTo: `/operator/users/${id}?done=${name}`,
-      showProblem: (problem, status) => userPage(visit, { problem: withCode(problem), status }),
-    })
+const { show, act } = createActs({
+  pathOf: ({ params }) => `/operator/users/${params.id}`,
+  notices: {
+    grant: 'The plan is granted.',
+    withdraw: 'The granted plan is withdrawn. A plan that is paid for at a provider stays.',
+    'relay-access': 'The access to relays is changed.',
+    disable: 'The account is disabled. Its sign-ins and relays are ended.',
+    enable: 'The account is enabled. Its owner can sign in again.',
   },
+  page: userPage,
 })
+
+export { show }
 
 /** A day counts to its end, in UTC. */
 const endOf = (day: string): { until?: string } => (day === '' ? {} : { until: `${day}T23:59:59Z` })
 
-export const grant = actOf('grant', ({ form, operatorApi }, path, reason) => {
+export const grant = act('grant', ({ form, operatorApi }, path, reason) => {
   const addons = Number(form.get('addons') || '0')
   const body = { plan_tier: 'paid', addons, ...endOf(form.get('until') ?? ''), reason } as const
   return operatorApi.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body })
 })
-export const withdraw = actOf('withdraw', ({ operatorApi }, path, reason) =>
+export const withdraw = act('withdraw', ({ operatorApi }, path, reason) =>
   operatorApi.POST('/api/v1/admin/users/{id}/grant', { params: { path }, body: { plan_tier: 'free', reason } }),
 )
-export const relayAccess = actOf('relay-access', ({ form, operatorApi }, path, reason) => {
+export const relayAccess = act('relay-access', ({ form, operatorApi }, path, reason) => {
   const body = { enabled: form.get('enabled') === 'true', reason }
   return operatorApi.POST('/api/v1/admin/users/{id}/relay-access', { params: { path }, body })
 })
-export const disable = actOf('disable', ({ operatorApi }, path, reason) =>
+export const disable = act('disable', ({ operatorApi }, path, reason) =>
   operatorApi.POST('/api/v1/admin/users/{id}/disable', { params: { path }, body: { disabled: true, reason } }),
 )
-export const enable = actOf('enable', ({ operatorApi }, path, reason) =>
+export const enable = act('enable', ({ operatorApi }, path, reason) =>
   operatorApi.POST('/api/v1/admin/users/{id}/disable', { params: { path }, body: { disabled: false, reason } }),
 )
-
-interface Outcome {
-  readonly done?: string
-  readonly problem?: Problem
-  readonly status?: number
-}
 
 interface Account {
   readonly detail: AccountDetail
@@ -83,19 +55,17 @@ interface Account {
   readonly audit: AuditPage
 }
 
-async function userPage(visit: Visit, { done = '', problem, status = 200 }: Outcome): Promise<PageResult> {
+async function userPage(visit: Visit, outcome: Outcome): Promise<PageResult> {
   const account = await readAccount(visit)
   if ('refused' in account) return refusedPage('users', 'User', account.refused)
-  const text = Object.hasOwn(notices, done) ? notices[done] : undefined
   return {
     name: 'operator-user',
     title: account.detail.user.email ?? 'Account without an address',
     console: 'users',
-    status,
+    status: outcome.status ?? 200,
     page: (
       <UserPage account={account}>
-        <NoticeMessage notice={text === undefined ? undefined : { code: done, text }} />
-        <ProblemMessage problem={problem} />
+        <OutcomeMessages outcome={outcome} />
       </UserPage>
     ),
   }

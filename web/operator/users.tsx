@@ -7,29 +7,24 @@ import type { ApiClient } from '../../client/client.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { Icon } from '../icons.tsx'
 import { NotFoundForOperatorError } from '../operator-session.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { pathWith } from './filter-form.tsx'
 import { listProblem } from './refused-page.tsx'
 
 const path = '/operator/users'
 
-export const find: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'operator',
-  handle: async ({ query, operatorApi }) => {
-    const search = query.get('email')?.trim() ?? ''
-    const frame = { name: 'operator-users', title: 'Users', console: 'users' } as const
-    if (search === '') return { ...frame, page: <UsersPage search="" /> }
-    const page = search.includes('@') ? undefined : await findPageOf(search, operatorApi)
-    if (page) return { redirectTo: page }
-    const found = await operatorApi.GET('/api/v1/admin/users', { params: { query: { email: search } } })
-    const [user] = found.data?.users ?? []
-    if (user) return { redirectTo: `${path}/${user.id}` }
-    const { status } = found.response
-    return { ...frame, status, page: <UsersPage search={search} problem={listProblem(found)} /> }
-  },
+export const find: PageHandler = async ({ query, operatorApi }) => {
+  const search = query.get('email')?.trim() ?? ''
+  const frame = { name: 'operator-users', title: 'Users', console: 'users' } as const
+  if (search === '') return { ...frame, page: <UsersPage search="" /> }
+  const page = search.includes('@') ? undefined : await findPageOf(search, operatorApi)
+  if (page) return { redirectTo: page }
+  const found = await operatorApi.GET('/api/v1/admin/users', { params: { query: { email: search } } })
+  const [user] = found.data?.users ?? []
+  if (user) return { redirectTo: `${path}/${user.id}` }
+  const { status } = found.response
+  return { ...frame, status, page: <UsersPage search={search} problem={listProblem(found)} /> }
 }
 
 /**

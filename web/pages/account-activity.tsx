@@ -2,7 +2,7 @@
 import { expectSuccess } from '../../client/api-error.ts'
 import { unchecked } from '../api-client.ts'
 import type { ActivityEntry } from '../api-replies.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { Instant } from '../time-text.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
 import { describeClient } from './account-sign-ins.tsx'
@@ -19,12 +19,7 @@ const groups = [
   ['relays', 'Relays'],
 ] as const
 
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'user',
-  handle: (visit) => activityPage(visit),
-}
+export const show: PageHandler = (visit) => activityPage(visit)
 
 async function activityPage(visit: Visit): Promise<PageResult> {
   const group = groups.find(([name]) => name === visit.query.get('group'))?.[0] ?? ''

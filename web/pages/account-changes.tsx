@@ -1,5 +1,5 @@
 /** The pages that change the password and the address of an account. */
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { OwnerProofField, readOwnerProof } from './account-owner-proof.tsx'
 import { EmailField, NewPasswordField, PasswordField } from './fields.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
@@ -8,54 +8,32 @@ import { problemOf } from './refusal-text.ts'
 const passwordPath = '/account/security/password'
 const emailPath = '/account/security/email'
 
-export const showPassword: PageRoute = {
-  method: 'GET',
-  path: passwordPath,
-  caller: 'user',
-  handle: (visit) => passwordPage(visit),
+export const showPassword: PageHandler = (visit) => passwordPage(visit)
+
+export const changePassword: PageHandler = async (visit) => {
+  const { form } = visit
+  const body = {
+    current_password: form.get('current_password') ?? '',
+    new_password: form.get('new_password') ?? '',
+  }
+  const result = await visit.api.POST('/api/v1/auth/password/change', { body })
+  const { status } = result.response
+  if (status === 204) return { redirectTo: '/account/security?done=password_changed' }
+  const problem = problemOf(result)
+  // The API names no field, since there is only one password that can be wrong.
+  const field = problem.code === 'invalid_credentials' ? { field: 'current_password' } : {}
+  return passwordPage(visit, { status, problem: { ...problem, ...field } })
 }
 
-export const changePassword: PageRoute = {
-  method: 'POST',
-  path: passwordPath,
-  caller: 'user',
-  returnTo: passwordPath,
-  handle: async (visit) => {
-    const { form } = visit
-    const body = {
-      current_password: form.get('current_password') ?? '',
-      new_password: form.get('new_password') ?? '',
-    }
-    const result = await visit.api.POST('/api/v1/auth/password/change', { body })
-    const { status } = result.response
-    if (status === 204) return { redirectTo: '/account/security?done=password_changed' }
-    const problem = problemOf(result)
-    // The API names no field, since there is only one password that can be wrong.
-    const field = problem.code === 'invalid_credentials' ? { field: 'current_password' } : {}
-    return passwordPage(visit, { status, problem: { ...problem, ...field } })
-  },
-}
+export const showEmail: PageHandler = (visit) => emailPage(visit)
 
-export const showEmail: PageRoute = {
-  method: 'GET',
-  path: emailPath,
-  caller: 'user',
-  handle: (visit) => emailPage(visit),
-}
-
-export const changeEmail: PageRoute = {
-  method: 'POST',
-  path: emailPath,
-  caller: 'user',
-  returnTo: emailPath,
-  handle: async (visit) => {
-    const [email, password] = [visit.form.get('email') ?? '', visit.form.get('password')]
-    const body = password === null ? { email } : { email, password }
-    const result = await visit.api.POST('/api/v1/auth/email/change', { body })
-    const { status } = result.response
-    if (status === 202) return { redirectTo: '/account/security?done=email_change_sent' }
-    return emailPage(visit, { email, status, problem: problemOf(result) })
-  },
+export const changeEmail: PageHandler = async (visit) => {
+  const [email, password] = [visit.form.get('email') ?? '', visit.form.get('password')]
+  const body = password === null ? { email } : { email, password }
+  const result = await visit.api.POST('/api/v1/auth/email/change', { body })
+  const { status } = result.response
+  if (status === 202) return { redirectTo: '/account/security?done=email_change_sent' }
+  return emailPage(visit, { email, status, problem: problemOf(result) })
 }
 
 interface Refusal {

@@ -1,6 +1,6 @@
 /** Deleting an account, and taking that back during the grace period. */
 import type { Account } from '../api-replies.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { OwnerProofField, type OwnerProofState, readOwnerProof } from './account-owner-proof.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
@@ -8,39 +8,22 @@ import { problemOf } from './refusal-text.ts'
 
 const path = '/account/security/delete'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'user',
-  handle: (visit) => deletePage(visit),
+export const show: PageHandler = (visit) => deletePage(visit)
+
+export const submit: PageHandler = async (visit) => {
+  const password = visit.form.get('password')
+  const body = password === null ? {} : { password }
+  const result = await visit.api.POST('/api/v1/auth/account/delete', { body })
+  const { status } = result.response
+  if (status === 200) return { redirectTo: '/account/security?done=deletion_scheduled' }
+  return deletePage(visit, { problem: problemOf(result), status })
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path,
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => {
-    const password = visit.form.get('password')
-    const body = password === null ? {} : { password }
-    const result = await visit.api.POST('/api/v1/auth/account/delete', { body })
-    const { status } = result.response
-    if (status === 200) return { redirectTo: '/account/security?done=deletion_scheduled' }
-    return deletePage(visit, { problem: problemOf(result), status })
-  },
-}
-
-export const restore: PageRoute = {
-  method: 'POST',
-  path: '/account/security/restore',
-  caller: 'user',
-  returnTo: '/account/security',
-  handle: async (visit) => {
-    const result = await visit.api.POST('/api/v1/auth/account/restore')
-    const { status } = result.response
-    if (status === 204) return { redirectTo: '/account/security?done=restored' }
-    return deletePage(visit, { problem: problemOf(result), status })
-  },
+export const restore: PageHandler = async (visit) => {
+  const result = await visit.api.POST('/api/v1/auth/account/restore')
+  const { status } = result.response
+  if (status === 204) return { redirectTo: '/account/security?done=restored' }
+  return deletePage(visit, { problem: problemOf(result), status })
 }
 
 /** On all pages of an account whose deletion is scheduled. */

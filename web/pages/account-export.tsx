@@ -1,34 +1,29 @@
 /** The download of everything that is stored about the account. */
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
 const path = '/account/security/export'
 
-export const download: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'user',
-  handle: async (visit) => {
-    const result = await visit.api.GET('/api/v1/auth/account/export')
-    const { status } = result.response
-    if (status !== 200)
-      return {
-        name: 'account-export',
-        title: 'Download your data',
-        section: 'account',
-        layout: 'narrow',
-        status,
-        page: <Refused problem={problemOf(result)} />,
-      }
+export const download: PageHandler = async (visit) => {
+  const result = await visit.api.GET('/api/v1/auth/account/export')
+  const { status } = result.response
+  if (status !== 200)
     return {
-      download: {
-        fileName: `account-${new Date().toISOString().slice(0, 10)}.json`,
-        contentType: 'application/json; charset=utf-8',
-        content: JSON.stringify(result.data, null, 2),
-      },
+      name: 'account-export',
+      title: 'Download your data',
+      section: 'account',
+      layout: 'narrow',
+      status,
+      page: <Refused problem={problemOf(result)} />,
     }
-  },
+  return {
+    download: {
+      fileName: `account-${new Date().toISOString().slice(0, 10)}.json`,
+      contentType: 'application/json; charset=utf-8',
+      content: JSON.stringify(result.data, null, 2),
+    },
+  }
 }
 
 const Refused = ({ problem }: { readonly problem: Problem }) => (

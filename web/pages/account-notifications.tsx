@@ -1,7 +1,7 @@
 /** What an account is notified of, by email and at its webhook or Discord channel. */
 import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import { readApiError, unchecked } from '../api-client.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { DeletionBanner } from './account-deletion.tsx'
 import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
@@ -12,12 +12,7 @@ import { problemOf } from './refusal-text.ts'
 
 const path = '/account/notifications'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'user',
-  handle: (visit) => notificationsPage(visit),
-}
+export const show: PageHandler = (visit) => notificationsPage(visit)
 
 const channels = ['email', 'endpoint'] as const
 const kinds = Object.keys(kindTexts) as NotificationKind[]
@@ -26,37 +21,25 @@ const kinds = Object.keys(kindTexts) as NotificationKind[]
  * The form names its kinds and channels, since boxes that are not ticked are not sent. It has none of a channel that is
  * not set up, nor of a kind that is newer than the page in the browser.
  */
-export const save: PageRoute = {
-  method: 'POST',
-  path,
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => {
-    const { form } = visit
-    const shown = channels.filter((channel) => form.getAll('channel').includes(channel))
-    const shownKinds = kinds.filter((kind) => form.getAll('kind').includes(kind))
-    const settings = shownKinds.flatMap((kind) =>
-      shown.map((channel) => ({ kind, channel, enabled: form.has(`${kind}.${channel}`) })),
-    )
-    if (settings.length === 0) return { redirectTo: path }
-    return finish(visit, await visit.api.POST('/api/v1/notifications/settings', { body: { settings } }), 'saved')
-  },
+export const save: PageHandler = async (visit) => {
+  const { form } = visit
+  const shown = channels.filter((channel) => form.getAll('channel').includes(channel))
+  const shownKinds = kinds.filter((kind) => form.getAll('kind').includes(kind))
+  const settings = shownKinds.flatMap((kind) =>
+    shown.map((channel) => ({ kind, channel, enabled: form.has(`${kind}.${channel}`) })),
+  )
+  if (settings.length === 0) return { redirectTo: path }
+  return finish(visit, await visit.api.POST('/api/v1/notifications/settings', { body: { settings } }), 'saved')
 }
 
-export const saveEndpoint: PageRoute = {
-  method: 'POST',
-  path: `${path}/endpoint`,
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => {
-    const [type, url] = [visit.form.get('type') ?? '', (visit.form.get('url') ?? '').trim()]
-    const body = { type: unchecked<'webhook' | 'discord'>(type), url }
-    const result = await visit.api.POST('/api/v1/notifications/endpoint', { body })
-    const { status } = result.response
-    if (status !== 201) return notificationsPage(visit, { refused: { ...body, problem: urlProblemOf(result) }, status })
-    const secret = result.data?.signing_secret
-    return secret ? notificationsPage(visit, { signingSecret: secret }) : { redirectTo: `${path}?done=endpoint_saved` }
-  },
+export const saveEndpoint: PageHandler = async (visit) => {
+  const [type, url] = [visit.form.get('type') ?? '', (visit.form.get('url') ?? '').trim()]
+  const body = { type: unchecked<'webhook' | 'discord'>(type), url }
+  const result = await visit.api.POST('/api/v1/notifications/endpoint', { body })
+  const { status } = result.response
+  if (status !== 201) return notificationsPage(visit, { refused: { ...body, problem: urlProblemOf(result) }, status })
+  const secret = result.data?.signing_secret
+  return secret ? notificationsPage(visit, { signingSecret: secret }) : { redirectTo: `${path}?done=endpoint_saved` }
 }
 
 /** The API explains what is wrong with a URL in a sentence for the user. */
@@ -66,35 +49,19 @@ function urlProblemOf(result: ApiResult): Problem {
   return code === 'invalid_request' && text ? { code, field: 'url', text } : problemOf(result)
 }
 
-export const rotateSecret: PageRoute = {
-  method: 'POST',
-  path: `${path}/endpoint/rotate`,
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => {
-    const result = await visit.api.POST('/api/v1/notifications/endpoint/rotate')
-    const secret = result.data?.signing_secret
-    return result.response.status === 200 && secret
-      ? notificationsPage(visit, { signingSecret: secret })
-      : finish(visit, result, 'saved')
-  },
+export const rotateSecret: PageHandler = async (visit) => {
+  const result = await visit.api.POST('/api/v1/notifications/endpoint/rotate')
+  const secret = result.data?.signing_secret
+  return result.response.status === 200 && secret
+    ? notificationsPage(visit, { signingSecret: secret })
+    : finish(visit, result, 'saved')
 }
 
-export const testEndpoint: PageRoute = {
-  method: 'POST',
-  path: `${path}/endpoint/test`,
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => finish(visit, await visit.api.POST('/api/v1/notifications/endpoint/test'), 'test_requested'),
-}
+export const testEndpoint: PageHandler = async (visit) =>
+  finish(visit, await visit.api.POST('/api/v1/notifications/endpoint/test'), 'test_requested')
 
-export const removeEndpoint: PageRoute = {
-  method: 'POST',
-  path: `${path}/endpoint/remove`,
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => finish(visit, await visit.api.DELETE('/api/v1/notifications/endpoint'), 'endpoint_removed'),
-}
+export const removeEndpoint: PageHandler = async (visit) =>
+  finish(visit, await visit.api.DELETE('/api/v1/notifications/endpoint'), 'endpoint_removed')
 
 /** By the `done` parameter. It may be forged, so other values show nothing. */
 const notices: ReadonlyMap<string, string> = new Map([

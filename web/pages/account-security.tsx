@@ -1,7 +1,7 @@
 /** The security page of an account: its address and password, linked accounts, and where it is signed in. */
 import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import { unchecked } from '../api-client.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { DeleteAccount, DeletionBanner } from './account-deletion.tsx'
 import { DownloadData } from './account-export.tsx'
 import { Profile } from './account-profile.tsx'
@@ -13,51 +13,23 @@ import { problemOf } from './refusal-text.ts'
 
 const path = '/account/security'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'user',
-  handle: (visit) => securityPage(visit),
+export const show: PageHandler = (visit) => securityPage(visit)
+
+export const sendVerification: PageHandler = async (visit) =>
+  finish(visit, await visit.api.POST('/api/v1/auth/email/resend'), 'verification_sent')
+
+export const unlink: PageHandler = async (visit) => {
+  const path = { provider: unchecked<ProviderName>(visit.params.provider ?? '') }
+  return finish(visit, await visit.api.DELETE('/api/v1/auth/oauth/{provider}', { params: { path } }), 'unlinked')
 }
 
-export const sendVerification: PageRoute = {
-  method: 'POST',
-  path: '/account/verification',
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => finish(visit, await visit.api.POST('/api/v1/auth/email/resend'), 'verification_sent'),
+export const signOut: PageHandler = async (visit) => {
+  const path = { id: visit.params.id ?? '' }
+  return finish(visit, await visit.api.DELETE('/api/v1/auth/sessions/{id}', { params: { path } }), 'signed_out')
 }
 
-export const unlink: PageRoute = {
-  method: 'POST',
-  path: '/account/linked/:provider/unlink',
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => {
-    const path = { provider: unchecked<ProviderName>(visit.params.provider ?? '') }
-    return finish(visit, await visit.api.DELETE('/api/v1/auth/oauth/{provider}', { params: { path } }), 'unlinked')
-  },
-}
-
-export const signOut: PageRoute = {
-  method: 'POST',
-  path: '/account/sessions/:id/sign-out',
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) => {
-    const path = { id: visit.params.id ?? '' }
-    return finish(visit, await visit.api.DELETE('/api/v1/auth/sessions/{id}', { params: { path } }), 'signed_out')
-  },
-}
-
-export const signOutElsewhere: PageRoute = {
-  method: 'POST',
-  path: '/account/sign-out-elsewhere',
-  caller: 'user',
-  returnTo: path,
-  handle: async (visit) =>
-    finish(visit, await visit.api.POST('/api/v1/auth/sessions/revoke-others'), 'signed_out_elsewhere'),
-}
+export const signOutElsewhere: PageHandler = async (visit) =>
+  finish(visit, await visit.api.POST('/api/v1/auth/sessions/revoke-others'), 'signed_out_elsewhere')
 
 /** By the `done` parameter. It may be forged, so other values show nothing. */
 const notices: ReadonlyMap<string, string> = new Map([

@@ -2,7 +2,7 @@
 
 import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import type { RelayTimeTerms } from '../../platform/config/site.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { describeLimit, formatRelays, formatRelayTime } from '../plan-terms.ts'
 import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
 import { DeletionBanner } from './account-deletion.tsx'
@@ -13,39 +13,19 @@ import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/account',
-  caller: 'user',
-  handle: (visit) => accountPage(visit),
-}
+export const show: PageHandler = (visit) => accountPage(visit)
 
-export const checkout: PageRoute = {
-  method: 'POST',
-  path: '/account/checkout',
-  caller: 'user',
-  returnTo: '/account',
-  handle: (visit) => redirectToCheckout(visit, (result) => accountPage(visit, refusal(result, checkoutProblems))),
-}
+export const checkout: PageHandler = (visit) =>
+  redirectToCheckout(visit, (result) => accountPage(visit, refusal(result, checkoutProblems)))
 
 /** `manage_url` links here, since the portal's address is created on demand. */
-export const payments: PageRoute = {
-  method: 'GET',
-  path: '/account/payments',
-  caller: 'user',
-  handle: (visit) => redirectToBillingPortal(visit, (result) => accountPage(visit, refusal(result, portalProblems))),
-}
+export const payments: PageHandler = (visit) =>
+  redirectToBillingPortal(visit, (result) => accountPage(visit, refusal(result, portalProblems)))
 
-export const cancelSubscription: PageRoute = {
-  method: 'POST',
-  path: '/account/subscriptions/:subscription_id/cancel',
-  caller: 'user',
-  returnTo: '/account',
-  handle: async (visit) => {
-    const path = { subscription_id: visit.params.subscription_id ?? '' }
-    const result = await visit.api.POST('/api/v1/billing/subscriptions/{subscription_id}/cancel', { params: { path } })
-    return finish(visit, result, 'cancelled', cancelProblems)
-  },
+export const cancelSubscription: PageHandler = async (visit) => {
+  const path = { subscription_id: visit.params.subscription_id ?? '' }
+  const result = await visit.api.POST('/api/v1/billing/subscriptions/{subscription_id}/cancel', { params: { path } })
+  return finish(visit, result, 'cancelled', cancelProblems)
 }
 
 /** By the `done` parameter. It may be forged, so other values show nothing. */

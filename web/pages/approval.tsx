@@ -3,7 +3,7 @@
  * where the request comes from, makes Deny as easy as Approve, and opening it decides nothing.
  */
 import type { Account, LoginAttempt } from '../api-replies.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { approvalFailedPage, outcomePages, unknownAttempt } from './approval-outcomes.tsx'
 import { Question } from './approval-question.tsx'
 import { approvalPath, isAttemptId } from './login-attempt.ts'
@@ -20,11 +20,9 @@ export async function showApproval(visit: Visit, attempt: string): Promise<PageR
   return data.status === 'pending' ? questionPage(visit, data) : outcomePages[data.status](data)
 }
 
-const decisionRoute = (decision: 'approve' | 'deny'): PageRoute => ({
-  method: 'POST',
-  path: `/login/${decision}`,
-  caller: 'anyone',
-  handle: async (visit) => {
+const decide =
+  (decision: 'approve' | 'deny'): PageHandler =>
+  async (visit) => {
     const { form, isSignedIn, api } = visit
     const attempt = form.get('attempt') ?? ''
     if (!isAttemptId(attempt)) return unknownAttempt
@@ -38,11 +36,10 @@ const decisionRoute = (decision: 'approve' | 'deny'): PageRoute => ({
     if (status === 429 || status >= 500) return approvalFailedPage(status, problemOf(result), attempt)
     // That page shows the outcome, whether this request decided it or came too late.
     return { redirectTo }
-  },
-})
+  }
 
-export const approve = decisionRoute('approve')
-export const deny = decisionRoute('deny')
+export const approve = decide('approve')
+export const deny = decide('deny')
 
 async function questionPage(visit: Visit, attempt: LoginAttempt): Promise<PageResult> {
   const account = await accountOf(visit)

@@ -1,37 +1,24 @@
 /** Confirming a new email address. Mail programs open links by themselves, so only the form's button confirms. */
 import { readApiError } from '../api-client.ts'
-import type { PageResult, PageRoute } from '../page.ts'
+import type { PageHandler, PageResult } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
 const path = '/confirm-email'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'anyone',
-  // Opened from an email. It needs no sign-in and does not use up the token.
-  allowsCrossSiteEntry: true,
-  handle: ({ query }) => {
-    if (query.get('done') === 'changed') return changedPage
-    const token = query.get('token') ?? ''
-    return token === '' ? invalidLinkPage : confirmPage({ token })
-  },
+export const show: PageHandler = ({ query }) => {
+  if (query.get('done') === 'changed') return changedPage
+  const token = query.get('token') ?? ''
+  return token === '' ? invalidLinkPage : confirmPage({ token })
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path,
-  caller: 'anyone',
-  allowsCrossSiteEntry: true,
-  handle: async ({ form, anonymousApi }) => {
-    const token = form.get('token') ?? ''
-    const result = await anonymousApi.POST('/api/v1/auth/email/change/confirm', { body: { token } })
-    const { status } = result.response
-    if (status === 204) return { redirectTo: `${path}?done=changed` }
-    if (token === '' || readApiError(result).code === 'token_invalid') return invalidLinkPage
-    return confirmPage({ token, problem: problemOf(result, problems), status })
-  },
+export const submit: PageHandler = async ({ form, anonymousApi }) => {
+  const token = form.get('token') ?? ''
+  const result = await anonymousApi.POST('/api/v1/auth/email/change/confirm', { body: { token } })
+  const { status } = result.response
+  if (status === 204) return { redirectTo: `${path}?done=changed` }
+  if (token === '' || readApiError(result).code === 'token_invalid') return invalidLinkPage
+  return confirmPage({ token, problem: problemOf(result, problems), status })
 }
 
 const problems: Readonly<Record<string, string>> = {

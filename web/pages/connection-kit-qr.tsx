@@ -5,7 +5,7 @@
 import { renderToString } from 'preact-render-to-string'
 import { encode } from 'uqr'
 import { type ConnectionKit, connectionKit, connectionNameOf } from '../connection-kit.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { problemPage } from './problem.tsx'
 
 /** The link in the code of each app that scans one. */
@@ -15,20 +15,15 @@ const links: Readonly<Record<string, (kit: ConnectionKit) => string>> = {
   'larix.svg': (kit) => kit.larixLink,
 }
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/relays/:session_id/qr/:file',
-  caller: 'user',
-  handle: async (visit) => {
-    const { session_id: id, file = '' } = visit.params
-    const linkOf = Object.hasOwn(links, file) ? links[file] : undefined
-    const { data } = await visit.api.GET('/api/v1/relay/active')
-    const session = data?.sessions?.find(({ session_id }) => session_id === id)
-    if (!linkOf || !session?.connect) return problemPage('not_found')
-    const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
-    const content = renderToString(<QrCode content={linkOf(kit)} />)
-    return { download: { fileName: `qr-code-${file}`, contentType: 'image/svg+xml', content, isShown: true } }
-  },
+export const show: PageHandler = async (visit) => {
+  const { session_id: id, file = '' } = visit.params
+  const linkOf = Object.hasOwn(links, file) ? links[file] : undefined
+  const { data } = await visit.api.GET('/api/v1/relay/active')
+  const session = data?.sessions?.find(({ session_id }) => session_id === id)
+  if (!linkOf || !session?.connect) return problemPage('not_found')
+  const kit = connectionKit(connectionNameOf(session.connection_id), session.connect)
+  const content = renderToString(<QrCode content={linkOf(kit)} />)
+  return { download: { fileName: `qr-code-${file}`, contentType: 'image/svg+xml', content, isShown: true } }
 }
 
 /** The quiet zone that ISO/IEC 18004 requires. */

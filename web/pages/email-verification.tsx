@@ -3,37 +3,24 @@
 import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
 import { readApiError } from '../api-client.ts'
-import type { PageResult, PageRoute } from '../page.ts'
+import type { PageHandler, PageResult } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/verify-email',
-  caller: 'anyone',
-  // Opened from an email. It needs no sign-in and does not use up the token.
-  allowsCrossSiteEntry: true,
-  handle: async ({ query, anonymousApi }) => {
-    if (query.get('done') === 'verified') return verifiedPage
-    const token = query.get('token') ?? ''
-    return (await pageOfUnusableLink(anonymousApi, token)) ?? verifyPage({ token })
-  },
+export const show: PageHandler = async ({ query, anonymousApi }) => {
+  if (query.get('done') === 'verified') return verifiedPage
+  const token = query.get('token') ?? ''
+  return (await pageOfUnusableLink(anonymousApi, token)) ?? verifyPage({ token })
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/verify-email',
-  caller: 'anyone',
-  allowsCrossSiteEntry: true,
-  handle: async ({ form, anonymousApi }) => {
-    const token = form.get('token') ?? ''
-    const result = await anonymousApi.POST('/api/v1/auth/email/verify', { body: { token } })
-    const { status } = result.response
-    if (status === 204) return { redirectTo: '/verify-email?done=verified' }
-    if (readApiError(result).code === 'token_invalid')
-      return (await pageOfUnusableLink(anonymousApi, token)) ?? invalidLinkPage
-    return verifyPage({ token, problem: problemOf(result), status })
-  },
+export const submit: PageHandler = async ({ form, anonymousApi }) => {
+  const token = form.get('token') ?? ''
+  const result = await anonymousApi.POST('/api/v1/auth/email/verify', { body: { token } })
+  const { status } = result.response
+  if (status === 204) return { redirectTo: '/verify-email?done=verified' }
+  if (readApiError(result).code === 'token_invalid')
+    return (await pageOfUnusableLink(anonymousApi, token)) ?? invalidLinkPage
+  return verifyPage({ token, problem: problemOf(result), status })
 }
 
 /** Undefined if the link can verify its address. */

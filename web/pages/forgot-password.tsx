@@ -1,27 +1,17 @@
 /** Requesting a password reset. The link in the email opens `password-reset.tsx`. */
-import type { PageResult, PageRoute } from '../page.ts'
+import type { PageHandler, PageResult } from '../page.ts'
 import { EmailField } from './fields.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/forgot-password',
-  caller: 'anyone',
-  handle: () => forgotPasswordPage({ email: '' }),
-}
+export const show: PageHandler = () => forgotPasswordPage({ email: '' })
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/forgot-password',
-  caller: 'anyone',
-  handle: async ({ form, anonymousApi }) => {
-    const email = form.get('email') ?? ''
-    const result = await anonymousApi.POST('/api/v1/auth/password/forgot', { body: { email } })
-    const { status } = result.response
-    if (status === 202) return checkEmailPage(email)
-    return forgotPasswordPage({ email, problem: problemOf(result), status })
-  },
+export const submit: PageHandler = async ({ form, anonymousApi }) => {
+  const email = form.get('email') ?? ''
+  const result = await anonymousApi.POST('/api/v1/auth/password/forgot', { body: { email } })
+  const { status } = result.response
+  if (status === 202) return checkEmailPage(email)
+  return forgotPasswordPage({ email, problem: problemOf(result), status })
 }
 
 interface ForgotPasswordForm {

@@ -1,18 +1,12 @@
 /** How to receive the notifications of an account as webhooks: the format, and verifying the signature. */
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/help/webhooks',
-  caller: 'anyone',
-  allowsCrossSiteEntry: true,
-  handle: ({ origin }) => ({
-    name: 'help-webhooks',
-    title: 'Receive webhooks',
-    styles: ['notifications.css'],
-    page: <HelpWebhooks origin={origin} />,
-  }),
-}
+export const show: PageHandler = ({ origin }) => ({
+  name: 'help-webhooks',
+  title: 'Receive webhooks',
+  styles: ['notifications.css'],
+  page: <HelpWebhooks origin={origin} />,
+})
 
 /** As in docs/notifications.md. */
 const receiver = `import express from 'express'

@@ -1,20 +1,15 @@
 /** The help page: connecting an app, what the states of a relay mean, why video stops, and where to ask. */
 import type { ComponentChildren } from 'preact'
 import { Icon } from '../icons.tsx'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { ConnectSteps } from './help-apps.tsx'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/help',
-  caller: 'anyone',
-  handle: ({ config, isSignedIn }) => ({
-    name: 'help',
-    title: 'Help',
-    styles: ['help.css'],
-    page: <Help supportEmail={config.supportEmail} isSignedIn={isSignedIn} />,
-  }),
-}
+export const show: PageHandler = ({ config, isSignedIn }) => ({
+  name: 'help',
+  title: 'Help',
+  styles: ['help.css'],
+  page: <Help supportEmail={config.supportEmail} isSignedIn={isSignedIn} />,
+})
 
 interface HelpProps {
   readonly supportEmail: string | undefined

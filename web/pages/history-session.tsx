@@ -2,7 +2,7 @@
 import type { Region, SessionDetail, SessionTransition } from '../api-replies.ts'
 import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { hasLine } from '../charts/sparkline.tsx'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { formatBitrate, formatBytes } from '../stream-text.ts'
 import { DateTime, formatDuration, Instant } from '../time-text.tsx'
 import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
@@ -11,37 +11,32 @@ import { ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/history/:session_id',
-  caller: 'user',
-  handle: async (visit) => {
-    const path = { id: visit.params.session_id ?? '' }
-    const [result, regions] = await Promise.all([
-      visit.api.GET('/api/v1/relay/sessions/{id}', { params: { path } }),
-      fetchRegions(visit),
-    ])
-    const { status } = result.response
-    if (status === 404) return problemPage('not_found')
-    const { session, transitions, recent_bitrate } = result.data ?? {}
-    const isKnown = session && transitions && recent_bitrate
-    const title = session ? `Relay ${session.connection_id}` : 'Relay'
-    return {
-      name: 'history-session',
-      title,
-      section: 'history',
-      styles: ['charts.css', 'history.css'],
-      status: isKnown ? 200 : status,
-      page: isKnown ? (
-        <Detail detail={{ session, transitions, recent_bitrate }} regions={regions} />
-      ) : (
-        <>
-          <h1>{title}</h1>
-          <ProblemMessage problem={problemOf(result)} />
-        </>
-      ),
-    }
-  },
+export const show: PageHandler = async (visit) => {
+  const path = { id: visit.params.session_id ?? '' }
+  const [result, regions] = await Promise.all([
+    visit.api.GET('/api/v1/relay/sessions/{id}', { params: { path } }),
+    fetchRegions(visit),
+  ])
+  const { status } = result.response
+  if (status === 404) return problemPage('not_found')
+  const { session, transitions, recent_bitrate } = result.data ?? {}
+  const isKnown = session && transitions && recent_bitrate
+  const title = session ? `Relay ${session.connection_id}` : 'Relay'
+  return {
+    name: 'history-session',
+    title,
+    section: 'history',
+    styles: ['charts.css', 'history.css'],
+    status: isKnown ? 200 : status,
+    page: isKnown ? (
+      <Detail detail={{ session, transitions, recent_bitrate }} regions={regions} />
+    ) : (
+      <>
+        <h1>{title}</h1>
+        <ProblemMessage problem={problemOf(result)} />
+      </>
+    ),
+  }
 }
 
 interface DetailProps {

@@ -1,7 +1,7 @@
 /** The history of an account's relays: the ended ones as a table, which is a list of cards on phones. */
 import type { EndedSession, Region } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
-import type { PageRoute, Visit } from '../page.ts'
+import type { PageHandler, Visit } from '../page.ts'
 import { formatBitrate } from '../stream-text.ts'
 import { DateTime, formatDuration } from '../time-text.tsx'
 import { describeEnd } from './history-texts.ts'
@@ -12,35 +12,30 @@ import { problemOf } from './refusal-text.ts'
 /** What names of relays can look like. */
 const relayName = /^[\w.-]{1,64}$/
 
-export const list: PageRoute = {
-  method: 'GET',
-  path: '/history',
-  caller: 'user',
-  handle: async (visit) => {
-    const relay = visit.query.get('relay')?.trim() ?? ''
-    const cursor = visit.query.get('cursor')
-    const [result, regions] = await Promise.all([fetchEnded(visit, relay, cursor), fetchRegions(visit)])
-    // Only a cursor that no page contained is invalid.
-    const { status } = result.response
-    if (status === 400) return problemPage('not_found')
-    const { sessions, next_cursor: next = null } = result.data ?? {}
-    return {
-      name: 'history',
-      title: 'History',
-      section: 'history',
-      styles: ['history.css'],
-      status: sessions ? 200 : status,
-      page: (
-        <History
-          problem={sessions ? undefined : problemOf(result)}
-          sessions={sessions}
-          regions={regions}
-          relay={relay}
-          next={next}
-        />
-      ),
-    }
-  },
+export const list: PageHandler = async (visit) => {
+  const relay = visit.query.get('relay')?.trim() ?? ''
+  const cursor = visit.query.get('cursor')
+  const [result, regions] = await Promise.all([fetchEnded(visit, relay, cursor), fetchRegions(visit)])
+  // Only a cursor that no page contained is invalid.
+  const { status } = result.response
+  if (status === 400) return problemPage('not_found')
+  const { sessions, next_cursor: next = null } = result.data ?? {}
+  return {
+    name: 'history',
+    title: 'History',
+    section: 'history',
+    styles: ['history.css'],
+    status: sessions ? 200 : status,
+    page: (
+      <History
+        problem={sessions ? undefined : problemOf(result)}
+        sessions={sessions}
+        regions={regions}
+        relay={relay}
+        next={next}
+      />
+    ),
+  }
 }
 
 /** No relay has a name that the API refuses. */

@@ -1,23 +1,16 @@
 /** `/`: the landing page for visitors, and the relays page for users. */
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { findCapacity } from './capacity.tsx'
 import { Landing } from './landing.tsx'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/',
-  caller: 'anyone',
-  handle: async (visit) => {
-    if (visit.isSignedIn) return { redirectTo: '/relays' }
-    const { brandName, prices, relayTime } = visit.config
-    return {
-      name: 'landing',
-      title: 'Stay live when a network drops',
-      layout: 'full',
-      styles: ['landing.css', 'plans.css'],
-      page: (
-        <Landing brandName={brandName} prices={prices} relayTime={relayTime} capacity={await findCapacity(visit)} />
-      ),
-    }
-  },
+export const show: PageHandler = async (visit) => {
+  if (visit.isSignedIn) return { redirectTo: '/relays' }
+  const { brandName, prices, relayTime } = visit.config
+  return {
+    name: 'landing',
+    title: 'Stay live when a network drops',
+    layout: 'full',
+    styles: ['landing.css', 'plans.css'],
+    page: <Landing brandName={brandName} prices={prices} relayTime={relayTime} capacity={await findCapacity(visit)} />,
+  }
 }

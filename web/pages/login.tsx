@@ -1,7 +1,7 @@
 /** The login page. Plugins open the same path with `attempt`; signed-in visitors then approve the plugin's sign-in. */
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { showApproval } from './approval.tsx'
 import { unknownAttempt } from './approval-outcomes.tsx'
 import { EmailField, PasswordField } from './fields.tsx'
@@ -10,32 +10,22 @@ import { type Notice, NoticeMessage, type Problem, ProblemMessage } from './mess
 import { configuredProviders, formatProviderNames, type ProviderName, SignInButtons } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/login',
-  caller: 'anyone',
-  handle: async (visit) => {
-    const { query, isSignedIn } = visit
-    const attempt = query.get('attempt')
-    if (attempt !== null && !isAttemptId(attempt)) return unknownAttempt
-    const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
-    if (isSignedIn) return attempt === null ? { redirectTo: next } : showApproval(visit, attempt)
-    return loginPage(visit, { next, email: '', notice: noticeOf(query) })
-  },
+export const show: PageHandler = async (visit) => {
+  const { query, isSignedIn } = visit
+  const attempt = query.get('attempt')
+  if (attempt !== null && !isAttemptId(attempt)) return unknownAttempt
+  const next = attempt === null ? localPath(query.get('next'), '/relays') : approvalPath(attempt)
+  if (isSignedIn) return attempt === null ? { redirectTo: next } : showApproval(visit, attempt)
+  return loginPage(visit, { next, email: '', notice: noticeOf(query) })
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/login',
-  caller: 'anyone',
-  handle: async (visit) => {
-    const { form, anonymousApi } = visit
-    const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const body = { email, password: form.get('password') ?? '' }
-    const result = await anonymousApi.POST('/api/v1/auth/login', { body })
-    if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
-    return loginPage(visit, { next, email, problem: problemOf(result), status: result.response.status })
-  },
+export const submit: PageHandler = async (visit) => {
+  const { form, anonymousApi } = visit
+  const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
+  const body = { email, password: form.get('password') ?? '' }
+  const result = await anonymousApi.POST('/api/v1/auth/login', { body })
+  if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
+  return loginPage(visit, { next, email, problem: problemOf(result), status: result.response.status })
 }
 
 /** The result of the password reset that redirected here. The query may be forged, so only known names are shown. */

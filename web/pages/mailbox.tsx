@@ -3,35 +3,30 @@
 import type { Reply } from '../../client/reply.ts'
 import { isLoopback } from '../../platform/loopback.ts'
 import { Icon } from '../icons.tsx'
-import type { Document, PageRoute, Visit } from '../page.ts'
+import type { Document, PageHandler, Visit } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { problemPage } from './problem.tsx'
 
 type Mail = Reply<'get', '/mailbox'>['mails'][number]
 
-export const list: PageRoute = {
-  method: 'GET',
-  path: '/mailbox',
-  caller: 'anyone',
-  handle: (visit) =>
-    withMails(visit, (mails) => ({
-      name: 'mailbox',
-      title: 'Mailbox',
-      page: (
-        <>
-          <div class="page-head">
-            <h1>Mailbox</h1>
-            <a class="button second" href="/mailbox">
-              <Icon name="refresh-cw" />
-              Refresh
-            </a>
-            <p class="lead">This local service sends no email. Everything that it would send is here, newest first.</p>
-          </div>
-          {mails.length === 0 ? <NoMails /> : <Mails mails={mails} />}
-        </>
-      ),
-    })),
-}
+export const list: PageHandler = (visit) =>
+  withMails(visit, (mails) => ({
+    name: 'mailbox',
+    title: 'Mailbox',
+    page: (
+      <>
+        <div class="page-head">
+          <h1>Mailbox</h1>
+          <a class="button second" href="/mailbox">
+            <Icon name="refresh-cw" />
+            Refresh
+          </a>
+          <p class="lead">This local service sends no email. Everything that it would send is here, newest first.</p>
+        </div>
+        {mails.length === 0 ? <NoMails /> : <Mails mails={mails} />}
+      </>
+    ),
+  }))
 
 const NoMails = () => (
   <section class="card empty" aria-label="Emails">
@@ -59,36 +54,31 @@ const Mails = ({ mails }: { readonly mails: readonly Mail[] }) => (
   </section>
 )
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/mailbox/:id',
-  caller: 'anyone',
-  handle: (visit) =>
-    withMails(visit, (mails) => {
-      const mail = mails.find(({ id }) => id === visit.params.id)
-      if (!mail) return problemPage('not_found')
-      return {
-        name: 'mailbox-mail',
-        title: mail.subject,
-        page: (
-          <>
-            <h1>{mail.subject}</h1>
-            <article class="card" data-mail={mail.id} aria-label="Email">
-              <p class="muted">
-                To {mail.to} · <DateTime at={mail.created_at} />
-              </p>
-              <Text text={mail.text} />
-            </article>
-            <p>
-              <a class="link" href="/mailbox">
-                All emails
-              </a>
+export const show: PageHandler = (visit) =>
+  withMails(visit, (mails) => {
+    const mail = mails.find(({ id }) => id === visit.params.id)
+    if (!mail) return problemPage('not_found')
+    return {
+      name: 'mailbox-mail',
+      title: mail.subject,
+      page: (
+        <>
+          <h1>{mail.subject}</h1>
+          <article class="card" data-mail={mail.id} aria-label="Email">
+            <p class="muted">
+              To {mail.to} · <DateTime at={mail.created_at} />
             </p>
-          </>
-        ),
-      }
-    }),
-}
+            <Text text={mail.text} />
+          </article>
+          <p>
+            <a class="link" href="/mailbox">
+              All emails
+            </a>
+          </p>
+        </>
+      ),
+    }
+  })
 
 /** The service has no mailbox unless it is for development, and then for visitors on this machine only. */
 async function withMails(visit: Visit, createPage: (mails: readonly Mail[]) => Document): Promise<Document> {

@@ -3,7 +3,7 @@
  */
 import { readApiError } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
-import type { PageResult, PageRoute } from '../page.ts'
+import type { PageHandler, PageResult } from '../page.ts'
 import { PasswordField } from './fields.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { startAuthorization } from './oauth.tsx'
@@ -12,52 +12,37 @@ import { problemPage } from './problem.tsx'
 import { displayNames, type ProviderName, parseProvider } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/merge',
-  caller: 'anyone',
-  handle: (visit) => {
-    const merge = readMergeRequest(visit)
-    if (!merge) return expiredPage
-    const provedWith = parseProvider(visit.query.get('proved') ?? undefined)
-    return provedWith && merge.methods.includes(provedWith)
-      ? confirmationPage(merge, provedWith)
-      : ownershipPage({ merge })
-  },
+export const show: PageHandler = (visit) => {
+  const merge = readMergeRequest(visit)
+  if (!merge) return expiredPage
+  const provedWith = parseProvider(visit.query.get('proved') ?? undefined)
+  return provedWith && merge.methods.includes(provedWith)
+    ? confirmationPage(merge, provedWith)
+    : ownershipPage({ merge })
 }
 
 /** Field: `password`, or none after proof through a provider that was already linked. */
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/merge',
-  caller: 'anyone',
-  handle: async (visit) => {
-    const merge = readMergeRequest(visit)
-    if (!merge) return expiredPage
-    const password = visit.form.get('password')
-    const body = { merge_token: merge.token, ...(password === null ? {} : { password }) }
-    const params = { path: { merge_request_id: merge.id } }
-    const result = await visit.anonymousApi.POST('/api/v1/auth/merge/{merge_request_id}/confirm', { params, body })
-    if (isTokenSet(result.data))
-      return { redirectTo: merge.next, cookies: [...signInCookies(result.data), clearMergeCookie] }
-    if (expiredCodes.has(readApiError(result).code)) return expiredPage
-    return ownershipPage({ merge, problem: problemOf(result), status: result.response.status })
-  },
+export const submit: PageHandler = async (visit) => {
+  const merge = readMergeRequest(visit)
+  if (!merge) return expiredPage
+  const password = visit.form.get('password')
+  const body = { merge_token: merge.token, ...(password === null ? {} : { password }) }
+  const params = { path: { merge_request_id: merge.id } }
+  const result = await visit.anonymousApi.POST('/api/v1/auth/merge/{merge_request_id}/confirm', { params, body })
+  if (isTokenSet(result.data))
+    return { redirectTo: merge.next, cookies: [...signInCookies(result.data), clearMergeCookie] }
+  if (expiredCodes.has(readApiError(result).code)) return expiredPage
+  return ownershipPage({ merge, problem: problemOf(result), status: result.response.status })
 }
 
 const expiredCodes = new Set(['merge_expired', 'token_invalid', 'not_found'])
 
-export const startProof: PageRoute = {
-  method: 'POST',
-  path: '/merge/oauth/:provider',
-  caller: 'anyone',
-  handle: (visit) => {
-    const provider = parseProvider(visit.params.provider)
-    if (!provider) return problemPage('not_found')
-    const merge = readMergeRequest(visit)
-    if (!merge) return expiredPage
-    return startAuthorization(visit, { provider, intent: 'merge', next: '/merge' }, { merge_request_id: merge.id })
-  },
+export const startProof: PageHandler = (visit) => {
+  const provider = parseProvider(visit.params.provider)
+  if (!provider) return problemPage('not_found')
+  const merge = readMergeRequest(visit)
+  if (!merge) return expiredPage
+  return startAuthorization(visit, { provider, intent: 'merge', next: '/merge' }, { merge_request_id: merge.id })
 }
 
 interface OwnershipForm {

@@ -4,7 +4,7 @@
  */
 import type { ApiResult } from '../../client/api-error.ts'
 import { readApiError } from '../api-client.ts'
-import type { PageResult, PageRoute } from '../page.ts'
+import type { PageHandler, PageResult } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { kindTexts, type NotificationKind } from './notification-texts.ts'
 import { problemOf } from './refusal-text.ts'
@@ -16,29 +16,17 @@ interface NotificationSetting {
   readonly channel: 'email' | 'endpoint'
 }
 
-export const show: PageRoute = {
-  method: 'GET',
-  path,
-  caller: 'anyone',
-  allowsCrossSiteEntry: true,
-  handle: async (visit) => {
-    const token = visit.query.get('token') ?? ''
-    const result = await visit.anonymousApi.POST('/api/v1/notifications/unsubscribe/preview', { body: { token } })
-    return result.data ? questionPage(token, result.data) : refusedPage(result)
-  },
+export const show: PageHandler = async (visit) => {
+  const token = visit.query.get('token') ?? ''
+  const result = await visit.anonymousApi.POST('/api/v1/notifications/unsubscribe/preview', { body: { token } })
+  return result.data ? questionPage(token, result.data) : refusedPage(result)
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path,
-  caller: 'anyone',
-  allowsCrossSiteEntry: true,
-  handle: async (visit) => {
-    // A mail program posts to the link, which has the token; the page's form contains it.
-    const token = visit.form.get('token') ?? visit.query.get('token') ?? ''
-    const result = await visit.anonymousApi.POST('/api/v1/notifications/unsubscribe', { body: { token } })
-    return result.data ? donePage(result.data) : refusedPage(result)
-  },
+export const submit: PageHandler = async (visit) => {
+  // A mail program posts to the link, which has the token; the page's form contains it.
+  const token = visit.form.get('token') ?? visit.query.get('token') ?? ''
+  const result = await visit.anonymousApi.POST('/api/v1/notifications/unsubscribe', { body: { token } })
+  return result.data ? donePage(result.data) : refusedPage(result)
 }
 
 const refusedPage = (result: ApiResult): PageResult =>

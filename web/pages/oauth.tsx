@@ -4,7 +4,7 @@ import type { ApiResult } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import {
   type AuthorizationRequest,
@@ -18,20 +18,15 @@ import { displayNames, parseProvider } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
 /** Fields: `intent` (`sign_in` or `link`), `next`, and for links `scopes`. */
-export const start: PageRoute = {
-  method: 'POST',
-  path: '/oauth/:provider/start',
-  caller: 'anyone',
-  handle: (visit) => {
-    const { params, form, isSignedIn } = visit
-    const provider = parseProvider(params.provider)
-    if (!provider) return problemPage('not_found')
-    if (form.get('intent') !== 'link')
-      return startAuthorization(visit, { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') })
-    if (!isSignedIn) return { redirectTo: '/login?next=/account' }
-    const scopes = form.get('scopes') === 'chat' ? 'chat' : 'identity'
-    return startAuthorization(visit, { provider, intent: 'link', next: '/account/security' }, { scopes })
-  },
+export const start: PageHandler = (visit) => {
+  const { params, form, isSignedIn } = visit
+  const provider = parseProvider(params.provider)
+  if (!provider) return problemPage('not_found')
+  if (form.get('intent') !== 'link')
+    return startAuthorization(visit, { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') })
+  if (!isSignedIn) return { redirectTo: '/login?next=/account' }
+  const scopes = form.get('scopes') === 'chat' ? 'chat' : 'identity'
+  return startAuthorization(visit, { provider, intent: 'link', next: '/account/security' }, { scopes })
 }
 
 type NewAuthorizationRequest = Omit<AuthorizationRequest, 'binding'>
@@ -54,27 +49,20 @@ export async function startAuthorization(
 
 type CallbackResult = Reply<'post', '/auth/oauth/{provider}/callback'>
 
-export const callback: PageRoute = {
-  method: 'GET',
-  path: '/oauth/:provider/callback',
-  caller: 'anyone',
-  // The provider's redirect is cross-site, so the access token's cookie is missing here.
-  allowsCrossSiteEntry: true,
-  handle: async (visit) => {
-    const { params, query, anonymousApi } = visit
-    const provider = parseProvider(params.provider)
-    if (!provider) return problemPage('not_found')
-    const request = readAuthorizationRequest(visit)
-    if (request?.provider !== provider || hasRepeatedParameter(query)) return expiredPage(visit.origin)
-    // Ignores a code beside an error.
-    if (query.has('error')) return cancelledPage(query.get('error') === 'access_denied', request)
-    const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
-    if (!code || !state) return expiredPage(visit.origin)
-    const body = { code, state, binding: request.binding, ...(iss ? { iss } : {}) }
-    const options = { params: { path: { provider } }, body }
-    const result = await anonymousApi.POST('/api/v1/auth/oauth/{provider}/callback', options)
-    return result.data ? completeAuthorization(result.data, request) : failedPage(result, request)
-  },
+export const callback: PageHandler = async (visit) => {
+  const { params, query, anonymousApi } = visit
+  const provider = parseProvider(params.provider)
+  if (!provider) return problemPage('not_found')
+  const request = readAuthorizationRequest(visit)
+  if (request?.provider !== provider || hasRepeatedParameter(query)) return expiredPage(visit.origin)
+  // Ignores a code beside an error.
+  if (query.has('error')) return cancelledPage(query.get('error') === 'access_denied', request)
+  const [code, state, iss] = ['code', 'state', 'iss'].map((name) => query.get(name))
+  if (!code || !state) return expiredPage(visit.origin)
+  const body = { code, state, binding: request.binding, ...(iss ? { iss } : {}) }
+  const options = { params: { path: { provider } }, body }
+  const result = await anonymousApi.POST('/api/v1/auth/oauth/{provider}/callback', options)
+  return result.data ? completeAuthorization(result.data, request) : failedPage(result, request)
 }
 
 /** No parameter may be repeated (RFC 6749, 3.1): the check and the use could otherwise read different values. */

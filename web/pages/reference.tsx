@@ -2,18 +2,13 @@
 import { renderToString } from 'preact-render-to-string'
 import { referencePath } from '../api-reference.ts'
 import { destinations } from '../document.tsx'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: referencePath,
-  caller: 'anyone',
-  handle: async ({ readReference, config, isSignedIn }) => {
-    const { html, contentSecurityPolicy } = await readReference()
-    const [, icon = ''] = /<link rel="icon" href="([^"]+)"/.exec(html) ?? []
-    const head = renderToString(<Head brandName={config.brandName} icon={icon} isSignedIn={isSignedIn} />)
-    return { rendered: { html: html.replace(headOfApi, () => head), contentSecurityPolicy } }
-  },
+export const show: PageHandler = async ({ readReference, config, isSignedIn }) => {
+  const { html, contentSecurityPolicy } = await readReference()
+  const [, icon = ''] = /<link rel="icon" href="([^"]+)"/.exec(html) ?? []
+  const head = renderToString(<Head brandName={config.brandName} icon={icon} isSignedIn={isSignedIn} />)
+  return { rendered: { html: html.replace(headOfApi, () => head), contentSecurityPolicy } }
 }
 
 /** What the API shows to visitors who have no site. */

@@ -3,7 +3,7 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { EndedSession } from '../api-replies.ts'
 import type { Cookie } from '../cookies.ts'
 import { Icon } from '../icons.tsx'
-import type { PageRoute, Visit } from '../page.ts'
+import type { PageHandler, Visit } from '../page.ts'
 import { Clock } from '../time-text.tsx'
 import { describeEnd } from './history-texts.ts'
 import { newIdempotencyKey } from './relays-start.tsx'
@@ -15,15 +15,9 @@ const hiddenCookie = 'svc_hidden_relays'
 /** More than can end within the time and be shown. */
 const hiddenMax = 10
 
-export const hide: PageRoute = {
-  method: 'POST',
-  path: '/relays/:session_id/hide',
-  caller: 'user',
-  returnTo: '/relays',
-  handle: (visit) => {
-    const id = visit.params.session_id ?? ''
-    return { redirectTo: '/relays', cookies: isUuid(id) ? [hidingCookie([...hiddenIds(visit), id])] : [] }
-  },
+export const hide: PageHandler = (visit) => {
+  const id = visit.params.session_id ?? ''
+  return { redirectTo: '/relays', cookies: isUuid(id) ? [hidingCookie([...hiddenIds(visit), id])] : [] }
 }
 
 const hidingCookie = (ids: readonly string[]): Cookie => ({

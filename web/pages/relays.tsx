@@ -1,67 +1,52 @@
 /** The relays page: lists live relays, and starts and stops them. */
 import { headerText } from '../api.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import type { Problem } from './messages.tsx'
 import { findRecentlyEnded } from './relays-ended.tsx'
 import { pingOriginsOf } from './relays-regions.tsx'
 import { formAlreadyUsed, relayProblemOf, type StartFormValues } from './relays-start.tsx'
 import { Relays } from './relays-view.tsx'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/relays',
-  caller: 'user',
-  handle: (visit) => relaysPage(visit),
-}
+export const show: PageHandler = (visit) => relaysPage(visit)
 
-export const start: PageRoute = {
-  method: 'POST',
-  path: '/relays/start',
-  caller: 'user',
-  handle: async (visit) => {
-    const values = {
-      connectionId: visit.form.get('connection_id')?.trim() ?? '',
-      region: visit.form.get('region') ?? '',
-    }
-    const key = headerText(visit.form.get('idempotency_key') ?? '')
-    const result = await visit.api.POST('/api/v1/relay/start', {
-      params: { query: { view: 'dock' }, header: { 'Idempotency-Key': key } },
-      body: { connection_id: values.connectionId, ...(values.region ? { region: values.region } : {}) },
-    })
-    const { status } = result.response
-    if (status >= 300) return relaysPage(visit, { problem: relayProblemOf(result), status, values })
-    // The key belongs to an earlier submission whose relay has stopped: the API returns that relay and starts none.
-    if (result.data?.session?.state === 'stopped')
-      return relaysPage(visit, { problem: formAlreadyUsed, status: 409, values })
-    return {
-      redirectTo: isAlreadyRunning(visit, result.response)
-        ? `/relays?running=${encodeURIComponent(values.connectionId)}`
-        : '/relays',
-    }
-  },
+export const start: PageHandler = async (visit) => {
+  const values = {
+    connectionId: visit.form.get('connection_id')?.trim() ?? '',
+    region: visit.form.get('region') ?? '',
+  }
+  const key = headerText(visit.form.get('idempotency_key') ?? '')
+  const result = await visit.api.POST('/api/v1/relay/start', {
+    params: { query: { view: 'dock' }, header: { 'Idempotency-Key': key } },
+    body: { connection_id: values.connectionId, ...(values.region ? { region: values.region } : {}) },
+  })
+  const { status } = result.response
+  if (status >= 300) return relaysPage(visit, { problem: relayProblemOf(result), status, values })
+  // The key belongs to an earlier submission whose relay has stopped: the API returns that relay and starts none.
+  if (result.data?.session?.state === 'stopped')
+    return relaysPage(visit, { problem: formAlreadyUsed, status: 409, values })
+  return {
+    redirectTo: isAlreadyRunning(visit, result.response)
+      ? `/relays?running=${encodeURIComponent(values.connectionId)}`
+      : '/relays',
+  }
 }
 
 /** Whether the API returned a relay that an earlier form, or the plugin, has started. */
 const isAlreadyRunning = (visit: Visit, { status, headers }: Response): boolean =>
   status === 200 && !headers.has('idempotent-replayed') && visit.form.get('keep_running') !== 'yes'
 
-export const stop: PageRoute = {
-  method: 'POST',
-  path: '/relays/:session_id/stop',
-  caller: 'user',
-  handle: async (visit) => {
-    const sessionId = visit.params.session_id ?? ''
-    const isImmediate = visit.form.get('at_once') === 'yes'
-    // A second stop would stop the relay at once. A double click must not, only the “Stop now” button.
-    if (!isImmediate && (await isStopping(visit, sessionId))) return { redirectTo: '/relays' }
-    const body = { session_id: sessionId, immediate: isImmediate }
-    const result = await visit.api.POST('/api/v1/relay/stop', { params: { query: { view: 'dock' } }, body })
-    const { status } = result.response
-    if (status < 300) return { redirectTo: '/relays' }
-    // The API replies 400 to an id that is not a UUID.
-    if (status === 400) return relaysPage(visit, { problem: relayNotFound, status: 404 })
-    return relaysPage(visit, { problem: relayProblemOf(result), status })
-  },
+export const stop: PageHandler = async (visit) => {
+  const sessionId = visit.params.session_id ?? ''
+  const isImmediate = visit.form.get('at_once') === 'yes'
+  // A second stop would stop the relay at once. A double click must not, only the “Stop now” button.
+  if (!isImmediate && (await isStopping(visit, sessionId))) return { redirectTo: '/relays' }
+  const body = { session_id: sessionId, immediate: isImmediate }
+  const result = await visit.api.POST('/api/v1/relay/stop', { params: { query: { view: 'dock' } }, body })
+  const { status } = result.response
+  if (status < 300) return { redirectTo: '/relays' }
+  // The API replies 400 to an id that is not a UUID.
+  if (status === 400) return relaysPage(visit, { problem: relayNotFound, status: 404 })
+  return relaysPage(visit, { problem: relayProblemOf(result), status })
 }
 
 const relayNotFound: Problem = { code: 'not_found', text: 'This relay was not found.' }

@@ -4,41 +4,28 @@ import { expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
 import { readApiError } from '../api-client.ts'
 import { signOutCookies } from '../cookies.ts'
-import type { PageResult, PageRoute } from '../page.ts'
+import type { PageHandler, PageResult } from '../page.ts'
 import { NewPasswordField } from './fields.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { displayNames, type ProviderName, parseProvider } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/reset-password',
-  caller: 'anyone',
-  // Opened from an email. It needs no sign-in and does not use up the token.
-  allowsCrossSiteEntry: true,
-  handle: async ({ query, anonymousApi }) => {
-    const token = query.get('token') ?? ''
-    const preview = await previewReset(anonymousApi, token)
-    return preview ? resetPage({ token, preview }) : invalidLinkPage
-  },
+export const show: PageHandler = async ({ query, anonymousApi }) => {
+  const token = query.get('token') ?? ''
+  const preview = await previewReset(anonymousApi, token)
+  return preview ? resetPage({ token, preview }) : invalidLinkPage
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/reset-password',
-  caller: 'anyone',
-  allowsCrossSiteEntry: true,
-  handle: async ({ form, anonymousApi }) => {
-    const [token, password] = [form.get('token') ?? '', form.get('password') ?? '']
-    // The reset uses up the token, so the preview must be read first.
-    const preview = await previewReset(anonymousApi, token)
-    if (!preview) return invalidLinkPage
-    const result = await anonymousApi.POST('/api/v1/auth/password/reset', { body: { token, password } })
-    const { status } = result.response
-    if (status === 204) return { redirectTo: loginPathAfterReset(preview), cookies: signOutCookies }
-    if (readApiError(result).code === 'token_invalid') return invalidLinkPage
-    return resetPage({ token, preview, problem: problemOf(result), status })
-  },
+export const submit: PageHandler = async ({ form, anonymousApi }) => {
+  const [token, password] = [form.get('token') ?? '', form.get('password') ?? '']
+  // The reset uses up the token, so the preview must be read first.
+  const preview = await previewReset(anonymousApi, token)
+  if (!preview) return invalidLinkPage
+  const result = await anonymousApi.POST('/api/v1/auth/password/reset', { body: { token, password } })
+  const { status } = result.response
+  if (status === 204) return { redirectTo: loginPathAfterReset(preview), cookies: signOutCookies }
+  if (readApiError(result).code === 'token_invalid') return invalidLinkPage
+  return resetPage({ token, preview, problem: problemOf(result), status })
 }
 
 /** The effects of a reset besides the new password. */

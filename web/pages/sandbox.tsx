@@ -1,69 +1,53 @@
 /** The sandbox in place of a billing provider: its checkout, and a page that simulates events of subscriptions. */
 import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import { readApiError, unchecked } from '../api-client.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
 import { Checkout, listPath, PaidCheckout } from './sandbox-checkout.tsx'
 import { type Outcome, outcomes, SandboxSubscription, type Subscription } from './sandbox-subscriptions.tsx'
 
-export const checkout: PageRoute = {
-  method: 'GET',
-  path: '/sandbox/checkout/:subscription_id',
-  caller: 'user',
-  handle: async (visit) => {
-    const subscription = await findSubscription(visit, visit.params.subscription_id)
-    if (!subscription) return problemPage('not_found')
-    const title = 'Sandbox checkout'
-    return subscription.status === 'open'
-      ? {
-          name: 'sandbox-checkout',
-          title,
-          page: <Checkout subscription={subscription} {...visit.config} />,
-        }
-      : { name: 'sandbox-checkout-paid', title, page: <PaidCheckout subscription={subscription} /> }
-  },
+export const checkout: PageHandler = async (visit) => {
+  const subscription = await findSubscription(visit, visit.params.subscription_id)
+  if (!subscription) return problemPage('not_found')
+  const title = 'Sandbox checkout'
+  return subscription.status === 'open'
+    ? {
+        name: 'sandbox-checkout',
+        title,
+        page: <Checkout subscription={subscription} {...visit.config} />,
+      }
+    : { name: 'sandbox-checkout-paid', title, page: <PaidCheckout subscription={subscription} /> }
 }
 
-export const list: PageRoute = {
-  method: 'GET',
-  path: listPath,
-  caller: 'user',
-  handle: (visit) => listPage(visit),
-}
+export const list: PageHandler = (visit) => listPage(visit)
 
 /**
  * Fields: `version` of the subscription, `quantity` of add-ons when it changes, and `from=checkout` on the checkout.
  */
-export const simulate: PageRoute = {
-  method: 'POST',
-  path: '/sandbox/subscriptions/:subscription_id/:outcome',
-  caller: 'user',
-  returnTo: listPath,
-  handle: async (visit) => {
-    const { subscription_id: id = '', outcome = '' } = visit.params
-    if (!(await findSubscription(visit, id))) return problemPage('not_found')
-    const isCheckout = visit.form.get('from') === 'checkout'
-    const version = visit.form.get('version') ?? ''
-    const quantity = visit.form.get('quantity')
-    const body = { version, ...(quantity !== null && { quantity: Number(quantity) }) }
-    const result = await visit.api.POST('/api/v1/billing/sandbox/subscriptions/{subscription_id}/{outcome}', {
-      params: { path: { subscription_id: id, outcome: unchecked<Outcome>(outcome) } },
-      body,
-    })
-    const { status } = result.response
-    if (status === 200) {
-      const done = quantity === null ? outcome : 'number'
-      return { redirectTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${done}` }
-    }
-    // The sandbox has applied it. Redirecting prevents that a reload applies it again.
-    if (readApiError(result).code === 'billing_provider_error') return { redirectTo: `${listPath}?done=undelivered` }
-    if (status === 404) return problemPage('not_found')
-    if (status === 409 && (await hasChanged(visit, id, version)))
-      return { redirectTo: isCheckout ? `/sandbox/checkout/${id}` : `${listPath}?done=changed` }
-    return listPage(visit, result)
-  },
+export const simulate: PageHandler = async (visit) => {
+  const { subscription_id: id = '', outcome = '' } = visit.params
+  if (!(await findSubscription(visit, id))) return problemPage('not_found')
+  const isCheckout = visit.form.get('from') === 'checkout'
+  const version = visit.form.get('version') ?? ''
+  const quantity = visit.form.get('quantity')
+  const body = { version, ...(quantity !== null && { quantity: Number(quantity) }) }
+  const result = await visit.api.POST('/api/v1/billing/sandbox/subscriptions/{subscription_id}/{outcome}', {
+    params: { path: { subscription_id: id, outcome: unchecked<Outcome>(outcome) } },
+    body,
+  })
+  const { status } = result.response
+  if (status === 200) {
+    const done = quantity === null ? outcome : 'number'
+    return { redirectTo: isCheckout ? '/account?done=bought' : `${listPath}?done=${done}` }
+  }
+  // The sandbox has applied it. Redirecting prevents that a reload applies it again.
+  if (readApiError(result).code === 'billing_provider_error') return { redirectTo: `${listPath}?done=undelivered` }
+  if (status === 404) return problemPage('not_found')
+  if (status === 409 && (await hasChanged(visit, id, version)))
+    return { redirectTo: isCheckout ? `/sandbox/checkout/${id}` : `${listPath}?done=changed` }
+  return listPage(visit, result)
 }
 
 /** Distinguishes the two reasons of a 409: an outdated version, or an outcome that the status does not allow. */

@@ -2,20 +2,12 @@
 import { isApiFailure } from '../../client/api-error.ts'
 import { signOutCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/sign-out',
-  caller: 'anyone',
-  // Skips the renewal of an expired access token before this page, so that signing out works while the API is
-  // unavailable.
-  allowsCrossSiteEntry: true,
-  handle: async ({ form, isSignedIn, api }) => {
-    const next = localPath(form.get('next'), '/login')
-    if (isSignedIn) await api.POST('/api/v1/auth/logout').catch(ignoreUnavailableApi)
-    return { redirectTo: next, cookies: signOutCookies }
-  },
+export const submit: PageHandler = async ({ form, isSignedIn, api }) => {
+  const next = localPath(form.get('next'), '/login')
+  if (isSignedIn) await api.POST('/api/v1/auth/logout').catch(ignoreUnavailableApi)
+  return { redirectTo: next, cookies: signOutCookies }
 }
 
 function ignoreUnavailableApi(error: unknown): void {

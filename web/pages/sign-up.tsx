@@ -2,38 +2,28 @@
 import { readApiError } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
 import { localPath } from '../local-path.ts'
-import type { PageResult, PageRoute, Visit } from '../page.ts'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { EmailField, NewPasswordField } from './fields.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { configuredProviders, type ProviderName, SignInButtons } from './providers.tsx'
 import { problemOf } from './refusal-text.ts'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/sign-up',
-  caller: 'anyone',
-  handle: (visit) => {
-    const next = localPath(visit.query.get('next'), '/relays')
-    return visit.isSignedIn ? { redirectTo: next } : signUpPage(visit, { next, email: '' })
-  },
+export const show: PageHandler = (visit) => {
+  const next = localPath(visit.query.get('next'), '/relays')
+  return visit.isSignedIn ? { redirectTo: next } : signUpPage(visit, { next, email: '' })
 }
 
-export const submit: PageRoute = {
-  method: 'POST',
-  path: '/sign-up',
-  caller: 'anyone',
-  handle: async (visit) => {
-    const { form, anonymousApi } = visit
-    const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-    const body = { email, password: form.get('password') ?? '' }
-    const result = await anonymousApi.POST('/api/v1/auth/signup', { body })
-    if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
-    const { status } = result.response
-    if (status === 202) return checkEmailPage(email, next)
-    const isTaken = readApiError(result).code === 'email_taken'
-    const problem = isTaken ? { ...problemOf(result), field: 'email' } : problemOf(result)
-    return signUpPage(visit, { next, email, problem, status, isTaken })
-  },
+export const submit: PageHandler = async (visit) => {
+  const { form, anonymousApi } = visit
+  const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
+  const body = { email, password: form.get('password') ?? '' }
+  const result = await anonymousApi.POST('/api/v1/auth/signup', { body })
+  if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
+  const { status } = result.response
+  if (status === 202) return checkEmailPage(email, next)
+  const isTaken = readApiError(result).code === 'email_taken'
+  const problem = isTaken ? { ...problemOf(result), field: 'email' } : problemOf(result)
+  return signUpPage(visit, { next, email, problem, status, isTaken })
 }
 
 interface SignUpForm {

@@ -1,26 +1,21 @@
 /** The public status page: whether the service replies, and the capacity of each region. */
 import { Icon } from '../icons.tsx'
-import type { PageRoute } from '../page.ts'
+import type { PageHandler } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { type Capacity, CapacityBadge, findCapacity } from './capacity.tsx'
 
 /** How often the page requests itself again. */
 const refreshSeconds = 30
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/status',
-  caller: 'anyone',
-  handle: async (visit) => {
-    const capacity = await findCapacity(visit)
-    return {
-      name: 'status',
-      title: 'Status',
-      styles: ['status.css'],
-      retryAfterSeconds: refreshSeconds,
-      page: <Status capacity={capacity} checkedAt={new Date().toISOString()} />,
-    }
-  },
+export const show: PageHandler = async (visit) => {
+  const capacity = await findCapacity(visit)
+  return {
+    name: 'status',
+    title: 'Status',
+    styles: ['status.css'],
+    retryAfterSeconds: refreshSeconds,
+    page: <Status capacity={capacity} checkedAt={new Date().toISOString()} />,
+  }
 }
 
 type Level = 'operational' | 'limited' | 'full' | 'unavailable'

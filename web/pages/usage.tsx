@@ -3,41 +3,31 @@ import { expectSuccess } from '../../client/api-error.ts'
 import type { UsageByDay } from '../api-replies.ts'
 import { formatCsv } from '../csv.ts'
 import { Icon } from '../icons.tsx'
-import type { PageRoute, Visit } from '../page.ts'
+import type { PageHandler, Visit } from '../page.ts'
 import { UtcDay } from '../time-text.tsx'
 import { DaysChart, DaysTable, nameOf, RelaysTable } from './usage-days.tsx'
 import { Forecast, UsageTiles } from './usage-summary.tsx'
 
-export const show: PageRoute = {
-  method: 'GET',
-  path: '/usage',
-  caller: 'user',
-  handle: async (visit) => ({
-    name: 'usage',
-    title: 'Usage',
-    section: 'usage',
-    styles: ['usage.css'],
-    page: <Usage usage={await findUsage(visit)} />,
-  }),
-}
+export const show: PageHandler = async (visit) => ({
+  name: 'usage',
+  title: 'Usage',
+  section: 'usage',
+  styles: ['usage.css'],
+  page: <Usage usage={await findUsage(visit)} />,
+})
 
-export const csv: PageRoute = {
-  method: 'GET',
-  path: '/usage.csv',
-  caller: 'user',
-  handle: async (visit) => {
-    const { cycle_start: start, days } = await findUsage(visit)
-    const rows = days.flatMap(({ day, connections }) =>
-      connections.map((connection) => [day, nameOf(connection.connection_id), connection.seconds] as const),
-    )
-    return {
-      download: {
-        fileName: `relay-time-${start.slice(0, 10)}.csv`,
-        contentType: 'text/csv; charset=utf-8',
-        content: formatCsv([['day_utc', 'relay', 'seconds'], ...rows]),
-      },
-    }
-  },
+export const csv: PageHandler = async (visit) => {
+  const { cycle_start: start, days } = await findUsage(visit)
+  const rows = days.flatMap(({ day, connections }) =>
+    connections.map((connection) => [day, nameOf(connection.connection_id), connection.seconds] as const),
+  )
+  return {
+    download: {
+      fileName: `relay-time-${start.slice(0, 10)}.csv`,
+      contentType: 'text/csv; charset=utf-8',
+      content: formatCsv([['day_utc', 'relay', 'seconds'], ...rows]),
+    },
+  }
 }
 
 const findUsage = async (visit: Visit): Promise<UsageByDay> =>
