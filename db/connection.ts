@@ -115,8 +115,13 @@ export async function listen(
   if (!isTransactionPooled(sql)) await sql.listen(channel, onNotify, onListening)
 }
 
-/** The first row; undefined when there is none. */
-export const first = <Row>(rows: readonly Row[]): Row | undefined => rows[0]
+/** The first row of a statement; undefined when there is none. */
+export const first = async <Row>(statement: PromiseLike<readonly Row[]>): Promise<Row | undefined> =>
+  (await statement)[0]
+
+/** Whether the statement found or changed a row. */
+export const hasRow = async (statement: PromiseLike<{ readonly count: number }>): Promise<boolean> =>
+  (await statement).count > 0
 
 const outageCodes = new Set([
   'ECONNREFUSED',

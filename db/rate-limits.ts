@@ -1,5 +1,5 @@
 /** Fixed windows of one minute, counted in Postgres so that all replicas share them and they outlast a restart. */
-import { type Fragment, first, type Sql } from './connection.ts'
+import type { Fragment, Sql } from './connection.ts'
 
 export const windowSeconds = 60
 
@@ -86,7 +86,7 @@ export function windowsInOrder(
 
 /** Counts one request in the caller's transaction. */
 export async function countRequest(sql: Sql, key: string): Promise<RateLimitWindow> {
-  const window = first(await countRequests(sql, [key]))
+  const [window] = await countRequests(sql, [key])
   if (!window) throw new Error('insert into rate_limit_windows returned no row')
   return window
 }

@@ -66,8 +66,8 @@ export function createClockSkew(log: Logger, clock: () => number = () => perform
     observe,
     measurePostgres: async (sql) => {
       const sentAt = Date.now()
-      const row = first(
-        await sql<{ millis: number }[]>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as millis`,
+      const row = await first(
+        sql<{ millis: number }[]>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as millis`,
       )
       // Postgres read its clock about halfway through the round trip.
       if (row) observe('postgres', row.millis, (sentAt + Date.now()) / 2)

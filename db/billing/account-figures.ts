@@ -22,12 +22,13 @@ interface UnusedBillingFigures {
 }
 
 export const countUnusedBilling = async (sql: Sql): Promise<UnusedBillingFigures> =>
-  first(
-    await sql<UnusedBillingFigures[]>`
-      select
-        (select coalesce(sum(addons_without_plan), 0)::int from users where addons_without_plan > 0) as addons_without_plan,
-        (select count(*)::int from users where billed_plans > 1) as accounts_with_two_plans`,
-  ) ?? { addonsWithoutPlan: 0, accountsWithTwoPlans: 0 }
+  (await first(sql<UnusedBillingFigures[]>`
+    select
+      (select coalesce(sum(addons_without_plan), 0)::int from users where addons_without_plan > 0) as addons_without_plan,
+      (select count(*)::int from users where billed_plans > 1) as accounts_with_two_plans`)) ?? {
+    addonsWithoutPlan: 0,
+    accountsWithTwoPlans: 0,
+  }
 
 interface BilledAccount extends WithMaskedEmail {
   readonly userId: string

@@ -31,11 +31,11 @@ export async function recordCustomers(
  * ended.
  */
 export const findCustomerId = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
-  first(
-    await sql<{ customerId: string }[]>`
+  (
+    await first(sql<{ customerId: string }[]>`
       select c.customer_id from subscriptions s join billing_customers c using (provider, subscription_id)
       where s.user_id = ${userId} and s.provider = ${provider}
-      order by s.status = 'ended', s.period_end desc nulls last, s.subscription_id limit 1`,
+      order by s.status = 'ended', s.period_end desc nulls last, s.subscription_id limit 1`)
   )?.customerId
 
 /**

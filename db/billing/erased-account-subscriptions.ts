@@ -6,7 +6,7 @@
 import type { Fragment } from 'postgres'
 import type { BillingSource } from '../../domain/billing/event.ts'
 import { backoffSeconds } from '../backoff.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 import { accountIdIn } from './owners.ts'
 
 const backoff = { firstSeconds: 5, secondsMax: 3600 }
@@ -36,8 +36,8 @@ const onConflict = (sql: Sql): Fragment => sql`
  * that the subscription is billed queue its cancellation in the same statement. Returns the number of events.
  */
 export const ignoreEventsOfErasedAccounts = async (sql: Sql): Promise<number> =>
-  first(
-    await sql<{ ignored: number }[]>`
+  (
+    await first(sql<{ ignored: number }[]>`
       with ignored as (
         update billing_events e set status = 'ignored', error = null, body = null, settled_at = clock_timestamp()
         where e.status = 'parked' and exists (
@@ -51,7 +51,7 @@ export const ignoreEventsOfErasedAccounts = async (sql: Sql): Promise<number> =>
       queued as (
         insert into erased_account_subscriptions (provider, subscription_id, account_id)
         select provider, subscription_id, account_id from billed where account_id is not null ${onConflict(sql)})
-      select count(*)::int as ignored from ignored`,
+      select count(*)::int as ignored from ignored`)
   )?.ignored ?? 0
 
 export interface ListedOfNobody {
@@ -105,11 +105,9 @@ export const markCancelled = async (
   sql: Sql,
   { provider, subscriptionId, requests }: BilledSubscription,
 ): Promise<boolean> =>
-  (
-    await sql`
-      update erased_account_subscriptions set next_attempt_at = null, last_error = null
-      where provider = ${provider} and subscription_id = ${subscriptionId} and requests = ${requests}`
-  ).count === 1
+  hasRow(sql`
+    update erased_account_subscriptions set next_attempt_at = null, last_error = null
+    where provider = ${provider} and subscription_id = ${subscriptionId} and requests = ${requests}`)
 
 export const postponeCancellation = async (
   sql: Sql,
@@ -124,7 +122,7 @@ export const postponeCancellation = async (
 
 /** The subscriptions of erased accounts that are not cancelled yet. */
 export const countBilledOfErasedAccounts = async (sql: Sql): Promise<number> =>
-  first(
-    await sql<{ billed: number }[]>`
-      select count(*)::int as billed from erased_account_subscriptions where next_attempt_at is not null`,
+  (
+    await first(sql<{ billed: number }[]>`
+      select count(*)::int as billed from erased_account_subscriptions where next_attempt_at is not null`)
   )?.billed ?? 0

@@ -8,7 +8,7 @@ import type { Fragment } from 'postgres'
 import type { BillingEvent, BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing/event.ts'
 import type { PlanTier } from '../../domain/billing/plans.ts'
 import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from '../masked-emails.ts'
 import { assignOwner, findNamedAccount, lockAccounts, lockSubscriptions, type SubscriptionRef } from './owners.ts'
 
@@ -51,25 +51,23 @@ async function insertEvent(
 ): Promise<Omit<RecordedEvent, 'accounts'> | undefined> {
   const { provider, key, type, userRef, userRefSource, event, unresolved, body } = received
   const { status, error } = decideStatus(received, userId)
-  return first(
-    await tx<Omit<RecordedEvent, 'accounts'>[]>`
-      insert into billing_events
-        (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, event, body, status, error,
-          occurred_at, settled_at, next_attempt_at)
-      values (${provider}, ${key}, ${type}, ${(event ?? unresolved)?.action ?? null}, ${userRef},
-        ${userRefSource ?? 'subscription'}, ${(event ?? unresolved)?.subscriptionId ?? null}, ${userId},
-        ${event && tx.json({ ...event })}, ${body}, ${status}, ${error}, ${event && new Date(event.at)},
-        ${status === 'ignored' ? tx`clock_timestamp()` : null}, ${unresolved ? firstAttemptAt(tx) : null})
-      on conflict (provider, event_key) do nothing
-      returning id, status, user_id`,
-  )
+  return await first(tx<Omit<RecordedEvent, 'accounts'>[]>`
+    insert into billing_events
+      (provider, event_key, type, action, user_ref, user_ref_source, subscription_id, user_id, event, body, status, error,
+        occurred_at, settled_at, next_attempt_at)
+    values (${provider}, ${key}, ${type}, ${(event ?? unresolved)?.action ?? null}, ${userRef},
+      ${userRefSource ?? 'subscription'}, ${(event ?? unresolved)?.subscriptionId ?? null}, ${userId},
+      ${event && tx.json({ ...event })}, ${body}, ${status}, ${error}, ${event && new Date(event.at)},
+      ${status === 'ignored' ? tx`clock_timestamp()` : null}, ${unresolved ? firstAttemptAt(tx) : null})
+    on conflict (provider, event_key) do nothing
+    returning id, status, user_id`)
 }
 
 /** The process that stores an unresolved event makes the first attempt. A job makes the next one after this time. */
 export const firstAttemptAt = (sql: Sql) => sql`clock_timestamp() + interval '45 seconds'`
 
 export const isRecorded = async (sql: Sql, { provider, key }: ReceivedBillingEvent): Promise<boolean> =>
-  (await sql`select from billing_events where provider = ${provider} and event_key = ${key}`).length > 0
+  hasRow(sql`select from billing_events where provider = ${provider} and event_key = ${key}`)
 
 /**
  * The subscription whose owner gets the event. Undefined for an operator's event, which goes to the account that it
@@ -165,14 +163,12 @@ export const listInboxEvents = async (
  * @param exceptIds events that the caller has read.
  */
 export const hasUnappliedEvents = async (sql: Sql, userId: string, exceptIds: readonly string[]): Promise<boolean> =>
-  (
-    await sql`
-      select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${exceptIds}::uuid[])
-      union all
-      select from billing_events
-      where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery' and id <> all(${exceptIds}::uuid[])
-      limit 1`
-  ).length > 0
+  hasRow(sql`
+    select from billing_events where user_id = ${userId} and status = 'pending' and id <> all(${exceptIds}::uuid[])
+    union all
+    select from billing_events
+    where user_id = ${userId} and status = 'unresolved' and action = 'payment_recovery' and id <> all(${exceptIds}::uuid[])
+    limit 1`)
 
 export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return
@@ -183,7 +179,7 @@ export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<voi
 }
 
 export const findEventStatus = async (sql: Sql, id: string): Promise<BillingEventStatus | undefined> =>
-  first(await sql<{ status: BillingEventStatus }[]>`select status from billing_events where id = ${id}`)?.status
+  (await first(sql<{ status: BillingEventStatus }[]>`select status from billing_events where id = ${id}`))?.status
 
 export interface BillingEventRow extends WithMaskedEmail {
   id: string
@@ -214,14 +210,11 @@ export const findEvent = async <Row extends BillingEventRow = BillingEventRow>(
   sql: Sql,
   id: string,
   { furtherColumns = sql``, lock = sql`` }: EventRead = {},
-): Promise<Row | undefined> =>
-  first(
-    maskEmails<Row>(
-      await sql<
-        WithEmail<Row>[]
-      >`select ${eventColumns(sql)}${furtherColumns} from billing_events where id = ${id} ${lock}`,
-    ),
-  )
+): Promise<Row | undefined> => {
+  const rows = await sql<WithEmail<Row>[]>`
+    select ${eventColumns(sql)}${furtherColumns} from billing_events where id = ${id} ${lock}`
+  return maskEmails<Row>(rows)[0]
+}
 
 interface EventFilter {
   readonly status?: BillingEventStatus | undefined

@@ -67,7 +67,7 @@ async function findConcernedAccounts(
 export const findNamedAccount = async (sql: Sql, userRef: string | null): Promise<string | null> =>
   userRef === null
     ? null
-    : (first(await sql<{ id: string }[]>`select id from users where id = ${accountIdIn(sql, sql`${userRef}::text`)}`)
+    : ((await first(sql<{ id: string }[]>`select id from users where id = ${accountIdIn(sql, sql`${userRef}::text`)}`))
         ?.id ?? null)
 
 /**
@@ -100,11 +100,11 @@ export async function assignOwner(tx: Sql, subscription: SubscriptionRef): Promi
  * applies.
  */
 const findOwner = async (sql: Sql, subscription: SubscriptionRef): Promise<string | null> =>
-  first(
-    await sql<{ id: string }[]>`
+  (
+    await first(sql<{ id: string }[]>`
       select u.id from billing_events e join users u on u.id = ${accountIdIn(sql, sql`e.user_ref`)}
       where ${isOfSubscription(sql, subscription)} and e.event is not null and e.status in ('pending', 'applied', 'parked')
-      order by e.user_ref_source = 'subscription' desc, e.occurred_at desc, e.seq desc limit 1`,
+      order by e.user_ref_source = 'subscription' desc, e.occurred_at desc, e.seq desc limit 1`)
   )?.id ?? null
 
 /** An unresolved event does not affect the owner: it moves with the subscription. */

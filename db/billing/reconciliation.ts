@@ -57,12 +57,10 @@ export const findNewestEvent = async (
   subscriptionId: string,
   userId: string,
 ): Promise<RecordedState | undefined> =>
-  first(
-    await sql<RecordedState[]>`
-      select event, status = 'applied' as is_applied from billing_events
-      where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
-      order by seq desc limit 1`,
-  )
+  first(sql<RecordedState[]>`
+    select event, status = 'applied' as is_applied from billing_events
+    where user_id = ${userId} and provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
+    order by seq desc limit 1`)
 
 /** Returns undefined for an unknown key. */
 export const findRecordedEvent = async (
@@ -70,7 +68,5 @@ export const findRecordedEvent = async (
   provider: string,
   key: string,
 ): Promise<Pick<RecordedState, 'isApplied'> | undefined> =>
-  first(
-    await sql<Pick<RecordedState, 'isApplied'>[]>`
-      select status = 'applied' as is_applied from billing_events where provider = ${provider} and event_key = ${key}`,
-  )
+  first(sql<Pick<RecordedState, 'isApplied'>[]>`
+    select status = 'applied' as is_applied from billing_events where provider = ${provider} and event_key = ${key}`)

@@ -40,12 +40,10 @@ export interface StoredEvent {
 
 /** Returns undefined for an unknown id. */
 export async function findStoredEvent(sql: Sql, id: string): Promise<StoredEvent | undefined> {
-  const row = first(
-    await sql<StoredEventRow[]>`
-      select provider, event_key as key, type, action, user_ref, user_ref_source,
-        subscription_id, event, status, error, body
-      from billing_events where id = ${id}`,
-  )
+  const row = await first(sql<StoredEventRow[]>`
+    select provider, event_key as key, type, action, user_ref, user_ref_source,
+      subscription_id, event, status, error, body
+    from billing_events where id = ${id}`)
   if (!row) return undefined
   const { status, error, action, subscriptionId, ...stored } = row
   const isProblem = row.event === null && status !== 'ignored' && status !== 'unresolved'
@@ -76,10 +74,8 @@ export async function replaceEvent(
   event: ReceivedBillingEvent,
 ): Promise<ReplacedEvent | undefined> {
   await lockEvent(tx, id)
-  const before = first(
-    await tx<{ provider: string; subscriptionId: string | null; userId: string | null }[]>`
-      select provider, subscription_id, user_id from billing_events where id = ${id}`,
-  )
+  const before = await first(tx<{ provider: string; subscriptionId: string | null; userId: string | null }[]>`
+    select provider, subscription_id, user_id from billing_events where id = ${id}`)
   if (!before) return undefined
   const { provider, subscriptionId } = before
   const previous = provider === 'operator' || subscriptionId === null ? undefined : { provider, subscriptionId }

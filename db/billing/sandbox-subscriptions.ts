@@ -18,7 +18,7 @@ export const createSandboxStore = (sql: Sql) => ({
   },
 
   find: async (id: string): Promise<SandboxSubscription | undefined> =>
-    first(await sql<SandboxSubscription[]>`select ${columns(sql)} from sandbox_subscriptions where id = ${id}`),
+    first(sql<SandboxSubscription[]>`select ${columns(sql)} from sandbox_subscriptions where id = ${id}`),
 
   /** Returns false if the row has another `updatedAt` than expected. */
   save: async (subscription: SandboxSubscription, expectedUpdatedAt: Date): Promise<boolean> => {

@@ -17,7 +17,7 @@ export interface NewEntitlement {
 
 /** The version for the next write of the entitlement; undefined for an unknown account. */
 export const entitlementVersion = async (sql: Sql, userId: string): Promise<number | undefined> =>
-  first(await sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`)
+  (await first(sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`))
     ?.version
 
 export interface LockedEntitlement {
@@ -30,11 +30,9 @@ export interface LockedEntitlement {
 }
 
 export const lockEntitlement = async (tx: Sql, userId: string): Promise<LockedEntitlement | undefined> =>
-  first(
-    await tx<LockedEntitlement[]>`
-      select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans
-      from users where id = ${userId} for no key update`,
-  )
+  first(tx<LockedEntitlement[]>`
+    select entitlement_version as version, plan_tier, plan_status, addons, surplus_ends_at, billed_plans
+    from users where id = ${userId} for no key update`)
 
 const dateOf = (millis: number | null): Date | null => (millis === null ? null : new Date(millis))
 
@@ -133,9 +131,9 @@ export const listAccountsWithDeadline = async (sql: Sql): Promise<AccountWithDea
 
 /** The number of accounts whose deadline passed more than `afterSeconds` ago. */
 export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Promise<number> =>
-  first(
-    await sql<{ accounts: number }[]>`
-      select count(*)::int as accounts from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})`,
+  (
+    await first(sql<{ accounts: number }[]>`
+      select count(*)::int as accounts from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})`)
   )?.accounts ?? 0
 
 export interface PlanRow {
@@ -151,24 +149,22 @@ export interface PlanRow {
 
 /** The account's plan as last written by its workflow. */
 export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | undefined> =>
-  first(
-    await sql<PlanRow[]>`
-      select plan_tier, plan_status, addons, period_end, plan_until as ends_at,
-        payment_grace_ends_at as grace_ends_at,
-        exists (select from subscriptions s where s.user_id = users.id) as has_subscriptions
-      from users where id = ${userId}`,
-  )
+  first(sql<PlanRow[]>`
+    select plan_tier, plan_status, addons, period_end, plan_until as ends_at,
+      payment_grace_ends_at as grace_ends_at,
+      exists (select from subscriptions s where s.user_id = users.id) as has_subscriptions
+    from users where id = ${userId}`)
 
 /**
  * Whether the latest payment for a plan of the account failed, by the provider's times. An activation is a payment too.
  */
 export const isLastPaymentFailed = async (sql: Sql, userId: string): Promise<boolean> =>
-  first(
-    await sql<{ action: string }[]>`
+  (
+    await first(sql<{ action: string }[]>`
       select action from billing_events
       where user_id = ${userId} and event ->> 'kind' = 'plan'
         and action in ('activate', 'payment_failed', 'payment_recovery', 'grant')
-      order by occurred_at desc, action = 'payment_failed', seq desc limit 1`,
+      order by occurred_at desc, action = 'payment_failed', seq desc limit 1`)
   )?.action === 'payment_failed'
 
 /** The dependencies of `createBilling` that read the database. */
@@ -183,9 +179,9 @@ const findSubscriptionKind = async (
   provider: string,
   subscriptionId: string,
 ): Promise<SubscriptionKind | undefined> =>
-  first(
-    await sql<{ kind: SubscriptionKind }[]>`
+  (
+    await first(sql<{ kind: SubscriptionKind }[]>`
       select event ->> 'kind' as kind from billing_events
       where provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
-      order by occurred_at desc, seq desc limit 1`,
+      order by occurred_at desc, seq desc limit 1`)
   )?.kind

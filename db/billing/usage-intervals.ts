@@ -16,14 +16,12 @@ export async function closeUsageInterval(
   sessionId: string,
   limits: { readonly healthTimeoutSeconds: number; readonly healthIntervalSeconds: number },
 ): Promise<void> {
-  const row = first(
-    await sql<({ lastReportSeconds: number } & ReceptionRow)[]>`
-      select extract(epoch from now() - h.last_report_at)::float8 as last_report_seconds,
-        ${receptionColumns(sql, sql`now()`)}
-      from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
-        ${joinPath(sql, sql`s.region`)}, presence api
-      where s.id = ${sessionId} and api.role = 'api'`,
-  )
+  const row = await first(sql<({ lastReportSeconds: number } & ReceptionRow)[]>`
+    select extract(epoch from now() - h.last_report_at)::float8 as last_report_seconds,
+      ${receptionColumns(sql, sql`now()`)}
+    from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      ${joinPath(sql, sql`s.region`)}, presence api
+    where s.id = ${sessionId} and api.role = 'api'`)
   const observation = row && { lastReportSeconds: row.lastReportSeconds, ...toReception(row) }
   const endedSecondsAgo = observation ? usageEndedSecondsAgo(observation, limits) : 0
   await sql`

@@ -23,13 +23,11 @@ export interface ReservedInstance {
 
 /** The instance that an earlier attempt reserved. Its creation may have succeeded although its reply was lost. */
 export const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInstance | undefined> =>
-  first(
-    await tx<ReservedInstance[]>`
-      update instances set create_attempted_at = now() where instance_id = (
-        select instance_id from instances
-        where session_id = ${sessionId} and gone_at is null and retired_at is null order by created_at desc limit 1
-      ) returning instance_id, zone`,
-  )
+  first(tx<ReservedInstance[]>`
+    update instances set create_attempted_at = now() where instance_id = (
+      select instance_id from instances
+      where session_id = ${sessionId} and gone_at is null and retired_at is null order by created_at desc limit 1
+    ) returning instance_id, zone`)
 
 /**
  * Gives a session a warm instance that reported lately, and binds it. One that runs an old image serves while none runs
@@ -72,9 +70,9 @@ export const lockPlaces = async (tx: Sql, region: string): Promise<void> => {
 }
 
 const countExisting = async (sql: Sql, region: string): Promise<number> =>
-  first(
-    await sql<{ count: number }[]>`
-      select count(*)::int as count from instances where region = ${region} and gone_at is null`,
+  (
+    await first(sql<{ count: number }[]>`
+      select count(*)::int as count from instances where region = ${region} and gone_at is null`)
   )?.count ?? 0
 
 /** @param instance a warm one when its session is null. */
@@ -116,20 +114,18 @@ export const recordLaunch = async (sql: Sql, reservedId: string, launched: Launc
 
 /** Binds a launched instance to its session. @returns whether the instance has sent a health report already. */
 export async function bindInstance(sql: Sql, sessionId: string, instanceId: string): Promise<boolean> {
-  const row = first(
-    await sql<{ hasReported: boolean }[]>`
-      with bound as (
-        update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, srtla_port = i.srtla_port,
-          publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
-          instance_bound_at = now(), instance_missing_since = null
-        from instances i
-        where s.id = ${sessionId} and s.state <> 'stopped' and i.instance_id = ${instanceId} and i.retired_at is null
-        returning s.id
-      )
-      select exists (
-        select from relay_health where session_id = ${sessionId} and instance_id = ${instanceId}
-      ) as has_reported from bound`,
-  )
+  const row = await first(sql<{ hasReported: boolean }[]>`
+    with bound as (
+      update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, srtla_port = i.srtla_port,
+        publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
+        instance_bound_at = now(), instance_missing_since = null
+      from instances i
+      where s.id = ${sessionId} and s.state <> 'stopped' and i.instance_id = ${instanceId} and i.retired_at is null
+      returning s.id
+    )
+    select exists (
+      select from relay_health where session_id = ${sessionId} and instance_id = ${instanceId}
+    ) as has_reported from bound`)
   return row?.hasReported ?? false
 }
 
@@ -170,7 +166,7 @@ export const recordAttempt = async (sql: Sql, instanceId: string): Promise<void>
 }
 
 export const findInstance = async (sql: Sql, instanceId: string): Promise<StoredInstance | undefined> =>
-  first(await sql<StoredInstance[]>`select ${storedColumns(sql)} from instances where instance_id = ${instanceId}`)
+  first(sql<StoredInstance[]>`select ${storedColumns(sql)} from instances where instance_id = ${instanceId}`)
 
 /** The instances of a session that may exist. */
 export const listInstancesOfSession = async (sql: Sql, sessionId: string): Promise<StoredInstance[]> =>

@@ -3,7 +3,7 @@
  * open.
  */
 import { absenceSeconds, probeTrustedHours } from '../../domain/relay/health.ts'
-import { first, type Sql } from '../connection.ts'
+import type { Sql } from '../connection.ts'
 
 interface Probe {
   readonly isReached: boolean
@@ -56,5 +56,5 @@ export async function recordProbe(sql: Sql, { isReached, regions, healthTimeoutS
         and (exists (select from relay_sessions s where s.region = p.region and s.state <> 'stopped')
           or exists (select from instances i where i.region = p.region and i.gone_at is null))
       order by p.region) as cut`
-  return first(rows) ?? { hasReached: false, cut: [] }
+  return rows[0] ?? { hasReached: false, cut: [] }
 }

@@ -86,18 +86,16 @@ const isUnbound = (sql: Sql) => sql`i.is_warm and i.session_id is null and i.ret
 
 async function readTarget(sql: Sql, region: WarmRegion, mayCreate: boolean): Promise<WarmTarget> {
   const { placement, warm, bootSecondsMax, healthTimeoutSeconds } = region
-  const row = first(
-    await sql<{ isDrained: boolean; existing: number; retired: number; waiting: number }[]>`
-      select exists (select from regions r where r.region = ${placement.region} and r.drained_at is not null) as is_drained,
-        counted.*,
-        (select count(*)::int from relay_sessions s where s.region = ${placement.region} and s.state = 'provisioning'
-          and s.instance_id is null and not exists (
-            select from instances i where i.session_id = s.id and i.gone_at is null)) as waiting
-      from (
-        select count(*)::int as existing, (count(*) filter (where retired_at is not null))::int as retired
-        from instances where region = ${placement.region} and gone_at is null
-      ) counted`,
-  )
+  const row = await first(sql<{ isDrained: boolean; existing: number; retired: number; waiting: number }[]>`
+    select exists (select from regions r where r.region = ${placement.region} and r.drained_at is not null) as is_drained,
+      counted.*,
+      (select count(*)::int from relay_sessions s where s.region = ${placement.region} and s.state = 'provisioning'
+        and s.instance_id is null and not exists (
+          select from instances i where i.session_id = s.id and i.gone_at is null)) as waiting
+    from (
+      select count(*)::int as existing, (count(*) filter (where retired_at is not null))::int as retired
+      from instances where region = ${placement.region} and gone_at is null
+    ) counted`)
   return {
     warm: row?.isDrained ? 0 : warm,
     capacity: placement.capacity,

@@ -4,7 +4,7 @@
  */
 import type { BillingSource } from '../../domain/billing/event.ts'
 import { backoffSeconds } from '../backoff.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 
 /**
  * Schedules the deletion, unless it is scheduled already. The caller has locked the account's row.
@@ -19,7 +19,7 @@ export async function scheduleDeletion(
     update users set deletion_due_at = now() + make_interval(secs => ${graceSeconds}), deletion_attempt_at = now(),
       deletion_attempts = 0
     where id = ${userId} and deletion_due_at is null`
-  const row = first(await sql<{ dueAt: Date }[]>`select deletion_due_at as due_at from users where id = ${userId}`)
+  const row = await first(sql<{ dueAt: Date }[]>`select deletion_due_at as due_at from users where id = ${userId}`)
   if (!row) throw new Error('the account does not exist')
   return { dueAt: row.dueAt, isNew: count === 1 }
 }
@@ -29,20 +29,16 @@ export async function scheduleDeletion(
  * @returns false if it is disabled and due already.
  */
 export const makeDeletionDue = async (sql: Sql, userId: string): Promise<boolean> =>
-  (
-    await sql`
-      update users set disabled_at = coalesce(disabled_at, now()), deletion_due_at = least(deletion_due_at, now()),
-        deletion_attempt_at = now(), deletion_attempts = 0
-      where id = ${userId} and (disabled_at is null or deletion_due_at is null or deletion_due_at > now())`
-  ).count === 1
+  hasRow(sql`
+    update users set disabled_at = coalesce(disabled_at, now()), deletion_due_at = least(deletion_due_at, now()),
+      deletion_attempt_at = now(), deletion_attempts = 0
+    where id = ${userId} and (disabled_at is null or deletion_due_at is null or deletion_due_at > now())`)
 
 /** @returns whether a deletion was scheduled. */
 export const withdrawDeletion = async (sql: Sql, userId: string): Promise<boolean> =>
-  (
-    await sql`
-      update users set deletion_due_at = null, deletion_attempt_at = null, deletion_attempts = 0
-      where id = ${userId} and deletion_due_at is not null`
-  ).count === 1
+  hasRow(sql`
+    update users set deletion_due_at = null, deletion_attempt_at = null, deletion_attempts = 0
+    where id = ${userId} and deletion_due_at is not null`)
 
 export interface ScheduledDeletion {
   readonly userId: string

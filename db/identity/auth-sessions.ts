@@ -1,6 +1,6 @@
 /** Auth sessions: one per sign-in of a client, until it is revoked or its refresh token expires. */
 import type { Client } from '../clients.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 
 /**
  * For each pair, in the given order: true if the auth session belongs to the user, is not revoked, and the account is
@@ -24,11 +24,9 @@ export const isAuthSessionAlive = async (
   sql: Sql,
   { userId, authSessionId }: { userId: string; authSessionId: string },
 ): Promise<boolean> =>
-  first(
-    await sql`
-      select from auth_sessions s join users u on u.id = s.user_id
-      where s.id = ${authSessionId} and s.user_id = ${userId} and s.revoked_at is null and u.disabled_at is null`,
-  ) !== undefined
+  hasRow(sql`
+    select from auth_sessions s join users u on u.id = s.user_id
+    where s.id = ${authSessionId} and s.user_id = ${userId} and s.revoked_at is null and u.disabled_at is null`)
 
 export interface NewAuthSession {
   readonly userId: string
@@ -39,12 +37,10 @@ export interface NewAuthSession {
 
 /** @returns the id of the new auth session. */
 export async function insertAuthSession(sql: Sql, { userId, client, ip, userAgent }: NewAuthSession): Promise<string> {
-  const row = first(
-    await sql<{ id: string }[]>`
-      insert into auth_sessions (user_id, kind, client, ip, user_agent)
-      values (${userId}, ${client.kind}, ${client.name}, ${ip}, ${userAgent})
-      returning id`,
-  )
+  const row = await first(sql<{ id: string }[]>`
+    insert into auth_sessions (user_id, kind, client, ip, user_agent)
+    values (${userId}, ${client.kind}, ${client.name}, ${ip}, ${userAgent})
+    returning id`)
   if (!row) throw new Error('insert into auth_sessions returned no row')
   return row.id
 }
@@ -98,7 +94,7 @@ export async function revokeAuthSession(
   const { count } = await sql`
     update auth_sessions set revoked_at = now(), revoked_for = ${reason} where ${isOwn} and revoked_at is null`
   if (count > 0) return 'revoked'
-  return first(await sql`select from auth_sessions where ${isOwn}`) ? 'already_revoked' : 'not_found'
+  return (await first(sql`select from auth_sessions where ${isOwn}`)) ? 'already_revoked' : 'not_found'
 }
 
 /**
@@ -124,8 +120,8 @@ export const findSignInAge = async (
   sql: Sql,
   { authSessionId, userId }: { authSessionId: string; userId: string },
 ): Promise<number | undefined> =>
-  first(
-    await sql<{ seconds: number }[]>`
+  (
+    await first(sql<{ seconds: number }[]>`
       select extract(epoch from now() - created_at)::float8 as seconds from auth_sessions
-      where id = ${authSessionId} and user_id = ${userId}`,
+      where id = ${authSessionId} and user_id = ${userId}`)
   )?.seconds

@@ -52,10 +52,8 @@ export const consumeAuthorizationRequest = async (
   sql: Sql,
   { stateHash, bindingHash, provider }: AuthorizationRequestSecrets,
 ): Promise<AuthorizationRequest | undefined> =>
-  first(
-    await sql<AuthorizationRequest[]>`
-      update oauth_authorization_requests set consumed_at = now()
-      where state_hash = ${stateHash} and binding_hash = ${bindingHash} and provider = ${provider}
-        and consumed_at is null and expires_at > now()
-      returning intent, scopes, user_id, auth_session_id, merge_request_id`,
-  )
+  first(sql<AuthorizationRequest[]>`
+    update oauth_authorization_requests set consumed_at = now()
+    where state_hash = ${stateHash} and binding_hash = ${bindingHash} and provider = ${provider}
+      and consumed_at is null and expires_at > now()
+    returning intent, scopes, user_id, auth_session_id, merge_request_id`)

@@ -1,6 +1,6 @@
 /** Accounts that were erased at their owner's request. */
-import { first, type Sql } from '../connection.ts'
+import { hasRow, type Sql } from '../connection.ts'
 
 /** Whether the account was erased, as far as it is recorded. */
 export const isErased = async (sql: Sql, userId: string): Promise<boolean> =>
-  first(await sql`select from erased_accounts where user_id = ${userId}`) !== undefined
+  hasRow(sql`select from erased_accounts where user_id = ${userId}`)

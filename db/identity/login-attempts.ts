@@ -21,13 +21,11 @@ interface NewLoginAttempt {
 
 /** @returns the id of the new attempt. */
 export async function insertLoginAttempt(sql: Sql, attempt: NewLoginAttempt): Promise<string> {
-  const row = first(
-    await sql<{ id: string }[]>`
-      insert into login_attempts (poll_token_hash, user_code, client_name, ip, user_agent, expires_at)
-      values (${attempt.pollTokenHash}, ${attempt.userCode}, ${attempt.clientName}, ${attempt.ip}, ${attempt.userAgent},
-        now() + make_interval(secs => ${loginAttemptSeconds}))
-      returning id`,
-  )
+  const row = await first(sql<{ id: string }[]>`
+    insert into login_attempts (poll_token_hash, user_code, client_name, ip, user_agent, expires_at)
+    values (${attempt.pollTokenHash}, ${attempt.userCode}, ${attempt.clientName}, ${attempt.ip}, ${attempt.userAgent},
+      now() + make_interval(secs => ${loginAttemptSeconds}))
+    returning id`)
   if (!row) throw new Error('insert into login_attempts returned no row')
   return row.id
 }
@@ -54,11 +52,11 @@ const columns = (sql: Sql) => sql`
   coalesce(last_polled_at > now() - make_interval(secs => ${pollSecondsMin}), false) as was_just_polled`
 
 export const findLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttempt | undefined> =>
-  first(await sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id}`)
+  first(sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id}`)
 
 /** Locks the attempt until the transaction ends: it can be neither decided nor consumed by another transaction. */
 export const lockLoginAttempt = async (sql: Sql, id: string): Promise<LoginAttempt | undefined> =>
-  first(await sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id} for update`)
+  first(sql<LoginAttempt[]>`select ${columns(sql)} from login_attempts where id = ${id} for update`)
 
 /**
  * Locks the attempt for a poll. One query for both checks, so that a wrong token and an unknown id are
@@ -69,10 +67,8 @@ export const lockLoginAttemptByPollToken = async (
   id: string,
   pollTokenHash: Buffer,
 ): Promise<LoginAttempt | undefined> =>
-  first(
-    await sql<LoginAttempt[]>`
-      select ${columns(sql)} from login_attempts where id = ${id} and poll_token_hash = ${pollTokenHash} for update`,
-  )
+  first(sql<LoginAttempt[]>`
+    select ${columns(sql)} from login_attempts where id = ${id} and poll_token_hash = ${pollTokenHash} for update`)
 
 /**
  * Locks the account that approved the attempt: until the transaction ends, the account is not disabled and its access
@@ -80,12 +76,12 @@ export const lockLoginAttemptByPollToken = async (
  * @returns the user's id, or undefined unless the attempt is approved.
  */
 export const lockApprover = async (sql: Sql, id: string, pollTokenHash: Buffer): Promise<string | undefined> =>
-  first(
-    await sql<{ id: string }[]>`
+  (
+    await first(sql<{ id: string }[]>`
       select id from users where id = (
         select user_id from login_attempts
         where id = ${id} and poll_token_hash = ${pollTokenHash} and status = 'approved')
-      for share`,
+      for share`)
   )?.id
 
 export const recordPoll = async (sql: Sql, id: string): Promise<void> => {

@@ -15,15 +15,13 @@ interface AttemptTarget {
 
 /** Postgres compares the case of addresses, as it does for accounts. */
 export async function findAttemptTarget(sql: Sql, email: string, ip: string): Promise<AttemptTarget> {
-  const target = first(
-    await sql<AttemptTarget[]>`
-      select encode(sha256(convert_to(lower(${email}), 'UTF8')), 'hex') as email_hash, exists (
-        select from users u join auth_sessions s on s.user_id = u.id
-          cross join lateral (select split_part(s.ip, '%', 1)::inet as ip) seen
-        where lower(u.email) = lower(${email}) and s.created_at > now() - make_interval(days => ${familiarDays})
-          and split_part(${ip}, '%', 1)::inet
-            <<= network(set_masklen(seen.ip, case family(seen.ip) when 4 then 32 else 64 end))) as is_familiar_network`,
-  )
+  const target = await first(sql<AttemptTarget[]>`
+    select encode(sha256(convert_to(lower(${email}), 'UTF8')), 'hex') as email_hash, exists (
+      select from users u join auth_sessions s on s.user_id = u.id
+        cross join lateral (select split_part(s.ip, '%', 1)::inet as ip) seen
+      where lower(u.email) = lower(${email}) and s.created_at > now() - make_interval(days => ${familiarDays})
+        and split_part(${ip}, '%', 1)::inet
+          <<= network(set_masklen(seen.ip, case family(seen.ip) when 4 then 32 else 64 end))) as is_familiar_network`)
   if (!target) throw new Error('select returned no row')
   return target
 }

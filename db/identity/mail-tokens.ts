@@ -1,5 +1,5 @@
 /** Tokens of mailed links. Each is used once, and proves that its holder reads the mail of an address. */
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 
 export type MailPurpose = 'verify_email' | 'reset_password' | 'change_email'
 
@@ -33,14 +33,14 @@ export const insertMailToken = async (
   sql: Sql,
   { tokenHash, purpose, userId }: NewMailToken,
 ): Promise<string | undefined> =>
-  first(
-    await sql<{ email: string }[]>`
+  (
+    await first(sql<{ email: string }[]>`
       insert into mail_tokens (token_hash, user_id, purpose, email, expires_at)
       select ${tokenHash}, u.id, ${purpose}, u.email, now() + make_interval(secs => ${mailTokenSeconds[purpose]})
       from users u
       where u.id = ${userId ?? null} and u.email is not null and u.disabled_at is null
         and (${purpose} <> 'verify_email' or u.email_verified_at is null) and ${hasRoomForLink(sql, purpose)}
-      returning email`,
+      returning email`)
   )?.email
 
 /**
@@ -52,13 +52,11 @@ export const insertEmailChangeToken = async (
   sql: Sql,
   { tokenHash, userId, newEmail }: { tokenHash: Buffer; userId: string; newEmail: string },
 ): Promise<boolean> =>
-  (
-    await sql`
-      insert into mail_tokens (token_hash, user_id, purpose, email, previous_email, expires_at)
-      select ${tokenHash}, u.id, 'change_email', ${newEmail}, u.email,
-        now() + make_interval(secs => ${mailTokenSeconds.change_email})
-      from users u where u.id = ${userId} and u.disabled_at is null and ${hasRoomForLink(sql, 'change_email')}`
-  ).count === 1
+  hasRow(sql`
+    insert into mail_tokens (token_hash, user_id, purpose, email, previous_email, expires_at)
+    select ${tokenHash}, u.id, 'change_email', ${newEmail}, u.email,
+      now() + make_interval(secs => ${mailTokenSeconds.change_email})
+    from users u where u.id = ${userId} and u.disabled_at is null and ${hasRoomForLink(sql, 'change_email')}`)
 
 interface PresentedMailToken {
   readonly tokenHash: Buffer
@@ -76,9 +74,9 @@ const isValid = (sql: Sql, { tokenHash, purpose }: PresentedMailToken) => sql`
 
 /** @returns the user's id, or undefined if the token is not valid. */
 export const findMailTokenOwner = async (sql: Sql, token: PresentedMailToken): Promise<string | undefined> =>
-  first(
-    await sql<{ userId: string }[]>`
-      select t.user_id from mail_tokens t, users u where ${isValid(sql, token)}`,
+  (
+    await first(sql<{ userId: string }[]>`
+      select t.user_id from mail_tokens t, users u where ${isValid(sql, token)}`)
   )?.userId
 
 /**
@@ -87,9 +85,9 @@ export const findMailTokenOwner = async (sql: Sql, token: PresentedMailToken): P
  * @returns the address that the link was mailed to, or undefined if the token is not valid.
  */
 export const consumeMailToken = async (sql: Sql, token: PresentedMailToken): Promise<string | undefined> =>
-  first(
-    await sql<{ email: string }[]>`
-      update mail_tokens t set used_at = now() from users u where ${isValid(sql, token)} returning t.email`,
+  (
+    await first(sql<{ email: string }[]>`
+      update mail_tokens t set used_at = now() from users u where ${isValid(sql, token)} returning t.email`)
   )?.email
 
 /** Deletes the account's links that were not used, of all purposes unless given. */
@@ -104,9 +102,7 @@ export const deleteMailTokens = async (sql: Sql, userId: string, purposes?: read
  * mailed to. Expired links are known until they are deleted.
  */
 export const isOfVerifiedEmail = async (sql: Sql, tokenHash: Buffer): Promise<boolean> =>
-  first(
-    await sql`
-      select from mail_tokens t join users u on u.id = t.user_id
-      where t.token_hash = ${tokenHash} and t.purpose = 'verify_email' and lower(u.email) = lower(t.email)
-        and u.email_verified_at is not null and u.disabled_at is null`,
-  ) !== undefined
+  hasRow(sql`
+    select from mail_tokens t join users u on u.id = t.user_id
+    where t.token_hash = ${tokenHash} and t.purpose = 'verify_email' and lower(u.email) = lower(t.email)
+      and u.email_verified_at is not null and u.disabled_at is null`)

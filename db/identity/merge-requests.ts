@@ -3,7 +3,7 @@
  * owner of the account has proved to be the same person. All times are those of the database.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 
 export const mergeRequestSeconds = 600
 /** One more failed proof ends the merge request. */
@@ -21,13 +21,11 @@ interface NewMergeRequest {
 
 /** @returns the id of the new merge request. */
 export async function insertMergeRequest(sql: Sql, request: NewMergeRequest): Promise<string> {
-  const row = first(
-    await sql<{ id: string }[]>`
-      insert into merge_requests (user_id, email, provider, provider_user_id, merge_token_hash, expires_at)
-      values (${request.userId}, ${request.email}, ${request.provider}, ${request.providerUserId}, ${request.mergeTokenHash},
-        now() + make_interval(secs => ${mergeRequestSeconds}))
-      returning id`,
-  )
+  const row = await first(sql<{ id: string }[]>`
+    insert into merge_requests (user_id, email, provider, provider_user_id, merge_token_hash, expires_at)
+    values (${request.userId}, ${request.email}, ${request.provider}, ${request.providerUserId}, ${request.mergeTokenHash},
+      now() + make_interval(secs => ${mergeRequestSeconds}))
+    returning id`)
   if (!row) throw new Error('insert into merge_requests returned no row')
   return row.id
 }
@@ -50,22 +48,20 @@ const columns = (sql: Sql) => sql`
   greatest(0, ceil(extract(epoch from expires_at - now())))::int as seconds_left`
 
 export const findMergeRequest = async (sql: Sql, id: string): Promise<MergeRequest | undefined> =>
-  first(await sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id}`)
+  first(sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id}`)
 
 /** Locks the merge request until the transaction ends. The caller has locked the account's row before. */
 export const lockMergeRequest = async (sql: Sql, id: string): Promise<MergeRequest | undefined> =>
-  first(await sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id} for update`)
+  first(sql<MergeRequest[]>`select ${columns(sql)} from merge_requests where id = ${id} for update`)
 
 /**
  * Counts an attempt as failed before it is checked, so that concurrent attempts are all counted.
  * @returns false if no attempt is left.
  */
 export const countMergeAttempt = async (sql: Sql, id: string): Promise<boolean> =>
-  (
-    await sql`
-      update merge_requests set failed_attempts = failed_attempts + 1
-      where id = ${id} and failed_attempts <= ${failedAttemptsMax}`
-  ).count === 1
+  hasRow(sql`
+    update merge_requests set failed_attempts = failed_attempts + 1
+    where id = ${id} and failed_attempts <= ${failedAttemptsMax}`)
 
 /** Subtracts an attempt that was counted but did not fail. */
 export const refundMergeAttempt = async (sql: Sql, id: string): Promise<void> => {

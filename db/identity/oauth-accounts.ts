@@ -31,10 +31,10 @@ export const findIdentityOwner = async (
   sql: Sql,
   { provider, providerUserId }: Identity,
 ): Promise<string | undefined> =>
-  first(
-    await sql<{ userId: string }[]>`
+  (
+    await first(sql<{ userId: string }[]>`
       select user_id from user_oauth_accounts
-      where provider = ${provider} and provider_user_id = ${providerUserId}`,
+      where provider = ${provider} and provider_user_id = ${providerUserId}`)
   )?.userId
 
 /** Links an identity. @returns false if it is linked already, or the account has another identity of that provider. */

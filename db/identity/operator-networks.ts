@@ -9,11 +9,9 @@ interface OperatorNetwork {
 
 /** Undefined if no operator has used the network recently. */
 export const findOperatorNetwork = async (sql: Sql, network: string): Promise<OperatorNetwork | undefined> =>
-  first(
-    await sql<OperatorNetwork[]>`
-      select last_used_at < now() - interval '1 hour' as is_stale from operator_networks
-      where network = ${network} and last_used_at > now() - make_interval(days => ${operatorNetworkDays})`,
-  )
+  first(sql<OperatorNetwork[]>`
+    select last_used_at < now() - interval '1 hour' as is_stale from operator_networks
+    where network = ${network} and last_used_at > now() - make_interval(days => ${operatorNetworkDays})`)
 
 export const touchOperatorNetwork = async (sql: Sql, network: string): Promise<void> => {
   await sql`

@@ -16,12 +16,10 @@ interface NewOperatorSession {
 
 /** @returns when the session ends at the latest. */
 export async function insertOperatorSession(sql: Sql, session: NewOperatorSession): Promise<Date> {
-  const row = first(
-    await sql<{ expiresAt: Date }[]>`
-      insert into operator_sessions (token_hash, password_hash, expires_at)
-      values (${session.tokenHash}, ${session.passwordHash}, now() + make_interval(secs => ${session.seconds}))
-      returning expires_at`,
-  )
+  const row = await first(sql<{ expiresAt: Date }[]>`
+    insert into operator_sessions (token_hash, password_hash, expires_at)
+    values (${session.tokenHash}, ${session.passwordHash}, now() + make_interval(secs => ${session.seconds}))
+    returning expires_at`)
   if (!row) throw new Error('insert into operator_sessions returned no row')
   return row.expiresAt
 }
@@ -41,13 +39,11 @@ export const findOperatorSession = async (
   tokenHash: Buffer,
   passwordHashes: readonly Buffer[],
 ): Promise<OperatorSession | undefined> =>
-  first(
-    await sql<OperatorSession[]>`
-      select id, last_used_at < now() - interval '30 seconds' as is_stale from operator_sessions
-      where token_hash = ${tokenHash}
-        and encode(password_hash, 'hex') = any(${passwordHashes.map((hash) => hash.toString('hex'))}::text[])
-        and expires_at > now() and last_used_at > now() - make_interval(mins => ${idleMinutesMax})`,
-  )
+  first(sql<OperatorSession[]>`
+    select id, last_used_at < now() - interval '30 seconds' as is_stale from operator_sessions
+    where token_hash = ${tokenHash}
+      and encode(password_hash, 'hex') = any(${passwordHashes.map((hash) => hash.toString('hex'))}::text[])
+      and expires_at > now() and last_used_at > now() - make_interval(mins => ${idleMinutesMax})`)
 
 export const touchOperatorSession = async (sql: Sql, id: string): Promise<void> => {
   await sql`update operator_sessions set last_used_at = now() where id = ${id}`

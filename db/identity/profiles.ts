@@ -24,10 +24,10 @@ export const profileColumns = (sql: Sql) => sql`
   array(select provider from user_oauth_accounts linked where linked.user_id = users.id) as linked_providers`
 
 export const findProfile = async (sql: Sql, userId: string): Promise<ProfileRow | undefined> =>
-  first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = ${userId}`)
+  first(sql<ProfileRow[]>`select ${profileColumns(sql)} from users where id = ${userId}`)
 
 export const findProfileByEmail = async (sql: Sql, email: string): Promise<ProfileRow | undefined> =>
-  first(await sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)
+  first(sql<ProfileRow[]>`select ${profileColumns(sql)} from users where lower(email) = lower(${email})`)
 
 interface ProfileFilter {
   readonly planTier?: PlanTier | undefined

@@ -42,12 +42,10 @@ export interface ChatTokens extends DueChat {
  * Locks a due chat until the transaction ends. Undefined if another transaction has locked it or it is no longer due.
  */
 export const lockDueChat = async (sql: Sql, id: string): Promise<ChatTokens | undefined> =>
-  first(
-    await sql<ChatTokens[]>`
-      select id, provider, user_id, refresh_token_sealed,
-        chat_connected_at::text as chat_connected_at from user_oauth_accounts
-      where id = ${id} and ${isDue(sql)} for update skip locked`,
-  )
+  first(sql<ChatTokens[]>`
+    select id, provider, user_id, refresh_token_sealed,
+      chat_connected_at::text as chat_connected_at from user_oauth_accounts
+    where id = ${id} and ${isDue(sql)} for update skip locked`)
 
 export interface RenewedTokens {
   readonly accessTokenSealed: string

@@ -46,12 +46,10 @@ export async function exchangeRefreshToken(
   tokenHash: Buffer,
   successorHash: Buffer,
 ): Promise<RefreshTokenExchange> {
-  const lineage = first(
-    await sql<{ userId: string; authSessionId: string }[]>`
-      select s.user_id, s.id as auth_session_id
-      from refresh_tokens t join auth_sessions s on s.id = t.auth_session_id
-      where t.token_hash = ${tokenHash} for update of s`,
-  )
+  const lineage = await first(sql<{ userId: string; authSessionId: string }[]>`
+    select s.user_id, s.id as auth_session_id
+    from refresh_tokens t join auth_sessions s on s.id = t.auth_session_id
+    where t.token_hash = ${tokenHash} for update of s`)
   // Read with the lock held: a concurrent exchange may have changed the token while this one waited.
   const token = lineage && (await readTokenStatus(sql, tokenHash))
   const decision = token ? decideExchange(token) : 'refuse'
@@ -69,17 +67,15 @@ export async function exchangeRefreshToken(
 }
 
 const readTokenStatus = async (sql: Sql, tokenHash: Buffer): Promise<TokenStatus | undefined> =>
-  first(
-    await sql<TokenStatus[]>`
-      select s.revoked_at is null and u.disabled_at is null as is_auth_session_alive,
-        t.superseded_at is not null as is_superseded,
-        t.replaced_at is not null as is_replaced,
-        coalesce(t.replaced_at > now() - make_interval(secs => ${reuseGraceSeconds}), false) as is_in_reuse_grace,
-        n.token_hash is not null and n.replaced_at is null and n.superseded_at is null as is_successor_unused,
-        t.expires_at <= now() as is_expired
-      from refresh_tokens t
-        join auth_sessions s on s.id = t.auth_session_id
-        join users u on u.id = s.user_id
-        left join refresh_tokens n on n.token_hash = t.successor_hash
-      where t.token_hash = ${tokenHash}`,
-  )
+  first(sql<TokenStatus[]>`
+    select s.revoked_at is null and u.disabled_at is null as is_auth_session_alive,
+      t.superseded_at is not null as is_superseded,
+      t.replaced_at is not null as is_replaced,
+      coalesce(t.replaced_at > now() - make_interval(secs => ${reuseGraceSeconds}), false) as is_in_reuse_grace,
+      n.token_hash is not null and n.replaced_at is null and n.superseded_at is null as is_successor_unused,
+      t.expires_at <= now() as is_expired
+    from refresh_tokens t
+      join auth_sessions s on s.id = t.auth_session_id
+      join users u on u.id = s.user_id
+      left join refresh_tokens n on n.token_hash = t.successor_hash
+    where t.token_hash = ${tokenHash}`)

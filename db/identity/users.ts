@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { maskAccountEmail } from '../../domain/identity/masked-email.ts'
 import type { Sealing } from '../../platform/sealing.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from '../sealed-tokens.ts'
 
 export interface Credentials {
@@ -16,12 +16,10 @@ export interface Credentials {
 
 /** Addresses are compared without regard to case. */
 export const findCredentialsByEmail = async (sql: Sql, email: string): Promise<Credentials | undefined> =>
-  first(
-    await sql<Credentials[]>`
-      select id as user_id, password_hash,
-        email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
-      from users where lower(email) = lower(${email})`,
-  )
+  first(sql<Credentials[]>`
+    select id as user_id, password_hash,
+      email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
+    from users where lower(email) = lower(${email})`)
 
 /** What the owner of an account signs in with. */
 export interface OwnCredentials {
@@ -31,28 +29,26 @@ export interface OwnCredentials {
 }
 
 export const findCredentials = async (sql: Sql, userId: string): Promise<OwnCredentials | undefined> =>
-  first(await sql<OwnCredentials[]>`select email, password_hash from users where id = ${userId}`)
+  first(sql<OwnCredentials[]>`select email, password_hash from users where id = ${userId}`)
 
 /**
  * The address that mails about the account's security go to: another person may read one that is not verified. Null for
  * none.
  */
 export const findVerifiedEmail = async (sql: Sql, userId: string): Promise<string | null> =>
-  first(
-    await sql<{ email: string | null }[]>`
-      select email from users where id = ${userId} and email_verified_at is not null`,
+  (
+    await first(sql<{ email: string | null }[]>`
+      select email from users where id = ${userId} and email_verified_at is not null`)
   )?.email ?? null
 
 /**
  * Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one.
  */
 export const lockCredentials = async (sql: Sql, userId: string): Promise<Credentials | undefined> =>
-  first(
-    await sql<Credentials[]>`
-      select id as user_id, password_hash,
-        email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
-      from users where id = ${userId} for share`,
-  )
+  first(sql<Credentials[]>`
+    select id as user_id, password_hash,
+      email_verified_at is not null as is_email_verified, disabled_at is not null as is_disabled
+    from users where id = ${userId} for share`)
 
 /** @returns the id of the new account, or undefined if the address or the stream token is taken. */
 export const insertUser = async (
@@ -61,11 +57,11 @@ export const insertUser = async (
   { email, passwordHash, streamToken }: { email: string; passwordHash: string; streamToken: string },
 ): Promise<string | undefined> => {
   const { id, token, isTaken } = newAccount(sql, sealing, streamToken)
-  return first(
-    await sql<{ id: string }[]>`
+  return (
+    await first(sql<{ id: string }[]>`
       insert into users (id, email, password_hash, stream_token_sealed, stream_token_hash)
       select ${id}, ${email}, ${passwordHash}, ${token.sealed}, ${token.hash} where not ${isTaken}
-      on conflict do nothing returning id`,
+      on conflict do nothing returning id`)
   )?.id
 }
 
@@ -81,12 +77,12 @@ export const insertUserFromProvider = async (
   { email, streamToken }: { email: string | null; streamToken: string },
 ): Promise<string | undefined> => {
   const { id, token, isTaken } = newAccount(sql, sealing, streamToken)
-  return first(
-    await sql<{ id: string }[]>`
+  return (
+    await first(sql<{ id: string }[]>`
       insert into users (id, email, email_verified_at, owner_proved_at, stream_token_sealed, stream_token_hash)
       select ${id}, ${email}, verified_at, verified_at, ${token.sealed}, ${token.hash}
       from (select case when ${email}::text is not null then now() end as verified_at) provider where not ${isTaken}
-      on conflict do nothing returning id`,
+      on conflict do nothing returning id`)
   )?.id
 }
 
@@ -103,10 +99,8 @@ function newAccount(sql: Sql, sealing: Sealing, streamToken: string) {
 
 /** True if the account has this address, compared without regard to case, and it is verified. */
 export const hasVerifiedEmail = async (sql: Sql, userId: string, email: string): Promise<boolean> =>
-  first(
-    await sql`
-      select from users where id = ${userId} and lower(email) = lower(${email}) and email_verified_at is not null`,
-  ) !== undefined
+  hasRow(sql`
+    select from users where id = ${userId} and lower(email) = lower(${email}) and email_verified_at is not null`)
 
 /** Marks the account's address as verified if it is the given one, which was proved or verified by a provider. */
 export const verifyOwnEmail = async (sql: Sql, userId: string, email: string): Promise<void> => {
@@ -138,7 +132,7 @@ export const removePassword = async (sql: Sql, userId: string): Promise<void> =>
 
 /** The account's address in the form for places where it is not erased with the account; null if it has none. */
 export const findMaskedEmail = async (sql: Sql, userId: string): Promise<string | null> => {
-  const row = first(await sql<{ email: string | null }[]>`select email from users where id = ${userId}`)
+  const row = await first(sql<{ email: string | null }[]>`select email from users where id = ${userId}`)
   return maskAccountEmail(row?.email ?? null)
 }
 
@@ -151,10 +145,8 @@ export interface LockedAccount extends StoredStreamToken {
  * Locks the account's row as {@link lockUser} does, and reads what the answer and the workflow of a start show of it.
  */
 export async function lockAccount(tx: Sql, userId: string): Promise<LockedAccount | undefined> {
-  const row = first(
-    await tx<(StoredStreamToken & { email: string | null })[]>`
-      select email, stream_token_sealed from users where id = ${userId} for no key update`,
-  )
+  const row = await first(tx<(StoredStreamToken & { email: string | null })[]>`
+    select email, stream_token_sealed from users where id = ${userId} for no key update`)
   if (!row) return undefined
   const { email, streamTokenSealed } = row
   return { streamTokenSealed, maskedEmail: maskAccountEmail(email) }
@@ -162,7 +154,7 @@ export async function lockAccount(tx: Sql, userId: string): Promise<LockedAccoun
 
 /** Throws if the account does not exist. */
 export async function getStoredStreamToken(sql: Sql, userId: string): Promise<StoredStreamToken> {
-  const row = first(await sql<StoredStreamToken[]>`select stream_token_sealed from users where id = ${userId}`)
+  const row = await first(sql<StoredStreamToken[]>`select stream_token_sealed from users where id = ${userId}`)
   if (!row) throw new Error('the account does not exist')
   return row
 }
@@ -173,11 +165,11 @@ export async function getStoredStreamToken(sql: Sql, userId: string): Promise<St
  * @returns whether the account exists.
  */
 export const lockUser = async (sql: Sql, userId: string): Promise<boolean> =>
-  (await sql`select from users where id = ${userId} for no key update`).length === 1
+  hasRow(sql`select from users where id = ${userId} for no key update`)
 
 /** Locks the account with this address, as {@link lockUser} does. Addresses are compared without regard to case. */
 export const lockUserByEmail = async (sql: Sql, email: string): Promise<string | undefined> =>
-  first(await sql<{ id: string }[]>`select id from users where lower(email) = lower(${email}) for no key update`)?.id
+  (await first(sql<{ id: string }[]>`select id from users where lower(email) = lower(${email}) for no key update`))?.id
 
 export const setPassword = async (sql: Sql, userId: string, passwordHash: string): Promise<void> => {
   await sql`update users set password_hash = ${passwordHash} where id = ${userId}`

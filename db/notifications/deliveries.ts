@@ -23,8 +23,8 @@ export const listDeliveries = async (sql: Sql, userId: string, limit: number): P
 
 /** The number of notifications that were enqueued for the account in the last hour. */
 export const countRecentNotifications = async (sql: Sql, userId: string): Promise<number> =>
-  first(
-    await sql<{ notifications: number }[]>`
+  (
+    await first(sql<{ notifications: number }[]>`
       select count(*)::int as notifications from outbox_messages
-      where user_id = ${userId} and kind = any(${[...notificationKinds]}) and created_at > now() - interval '1 hour'`,
+      where user_id = ${userId} and kind = any(${[...notificationKinds]}) and created_at > now() - interval '1 hour'`)
   )?.notifications ?? 0

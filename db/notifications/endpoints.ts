@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { EndpointDisabledReason, EndpointType } from '../../domain/notifications/kinds.ts'
 import type { Sealing } from '../../platform/sealing.ts'
-import { first, type Sql } from '../connection.ts'
+import { first, hasRow, type Sql } from '../connection.ts'
 
 type EndpointField = 'endpoint_url' | 'endpoint_secret'
 const place = (id: string, field: EndpointField) => [id, field]
@@ -18,11 +18,9 @@ export interface StoredEndpoint {
 }
 
 export const findEndpoint = async (sql: Sql, userId: string): Promise<StoredEndpoint | undefined> =>
-  first(
-    await sql<StoredEndpoint[]>`
-      select id, type, url_sealed, secret_sealed, created_at, disabled_at, disabled_reason
-      from notification_endpoints where user_id = ${userId}`,
-  )
+  first(sql<StoredEndpoint[]>`
+    select id, type, url_sealed, secret_sealed, created_at, disabled_at, disabled_reason
+    from notification_endpoints where user_id = ${userId}`)
 
 interface NewEndpoint {
   readonly type: EndpointType
@@ -51,7 +49,7 @@ export async function replaceEndpoint(
 
 /** @returns whether there was one. */
 export const deleteEndpoint = async (sql: Sql, userId: string): Promise<boolean> =>
-  (await sql`delete from notification_endpoints where user_id = ${userId}`).count > 0
+  hasRow(sql`delete from notification_endpoints where user_id = ${userId}`)
 
 /** @returns false when the account has no webhook. */
 export async function replaceEndpointSecret(

@@ -49,15 +49,13 @@ const causeOf = ({ graceReason, graceInitiator }: NoticeRow): EndCause | null =>
   graceReason && graceInitiator && { reason: graceReason, initiator: graceInitiator }
 
 const readSession = async (tx: Sql, sessionId: string): Promise<NoticeRow | undefined> =>
-  first(
-    await tx<NoticeRow[]>`
-      select s.user_id, s.connection_id, s.region, s.state, s.detail, s.created_at, s.grace_ends_at, now() as now,
-        grace.reason as grace_reason, grace.initiator as grace_initiator
-      from relay_sessions s
-        left join relay_transitions grace
-          on grace.session_id = s.id and grace.version = s.version - 1 and grace.to_state = 'grace'
-      where s.id = ${sessionId}`,
-  )
+  first(tx<NoticeRow[]>`
+    select s.user_id, s.connection_id, s.region, s.state, s.detail, s.created_at, s.grace_ends_at, now() as now,
+      grace.reason as grace_reason, grace.initiator as grace_initiator
+    from relay_sessions s
+      left join relay_transitions grace
+        on grace.session_id = s.id and grace.version = s.version - 1 and grace.to_state = 'grace'
+    where s.id = ${sessionId}`)
 
 interface EndingSession {
   readonly id: string

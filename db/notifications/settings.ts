@@ -69,13 +69,11 @@ export const findRecipients = async (
   userId: string,
   kind: NotificationKind,
 ): Promise<Recipients | undefined> =>
-  first(
-    await sql<Recipients[]>`
-      select case when u.email_verified_at is not null and ${isOn(sql, kind, 'email')} then u.email end as email,
-        case when e.disabled_at is null and ${isOn(sql, kind, 'endpoint')} then e.type end as endpoint_type
-      from users u left join notification_endpoints e on e.user_id = u.id
-      where u.id = ${userId}`,
-  )
+  first(sql<Recipients[]>`
+    select case when u.email_verified_at is not null and ${isOn(sql, kind, 'email')} then u.email end as email,
+      case when e.disabled_at is null and ${isOn(sql, kind, 'endpoint')} then e.type end as endpoint_type
+    from users u left join notification_endpoints e on e.user_id = u.id
+    where u.id = ${userId}`)
 
 /** For `users u`. */
 const isOn = (sql: Sql, kind: NotificationKind, channel: NotificationChannel): Fragment => sql`coalesce((
@@ -87,8 +85,6 @@ export const findNotificationAddress = async (
   sql: Sql,
   userId: string,
 ): Promise<{ readonly email: string; readonly isVerified: boolean } | undefined> =>
-  first(
-    await sql<{ email: string; isVerified: boolean }[]>`
-      select email, email_verified_at is not null as is_verified from users
-      where id = ${userId} and email is not null`,
-  )
+  first(sql<{ email: string; isVerified: boolean }[]>`
+    select email, email_verified_at is not null as is_verified from users
+    where id = ${userId} and email is not null`)

@@ -9,15 +9,15 @@ interface EndedRun {
 
 /** Records that a run is ended. @returns whether it is the first one of its workflow within a day. Safe to repeat. */
 export const recordEndedRun = async (sql: Sql, { workflowId, workflowType, runId }: EndedRun): Promise<boolean> =>
-  first(
-    await sql<{ isFirst: boolean }[]>`
+  (
+    await first(sql<{ isFirst: boolean }[]>`
       insert into ended_workflows as e (workflow_id, workflow_type, first_run_id, last_run_id)
       values (${workflowId}, ${workflowType}, ${runId}, ${runId})
       on conflict (workflow_id) do update set last_run_id = excluded.last_run_id,
         -- The job that deletes old rows may be late.
         first_run_id = case when e.last_ended_at < now() - interval '1 day' then excluded.first_run_id else e.first_run_id end,
         last_ended_at = case when e.last_run_id = excluded.last_run_id then e.last_ended_at else now() end
-      returning first_run_id = last_run_id as is_first`,
+      returning first_run_id = last_run_id as is_first`)
   )?.isFirst ?? true
 
 /** Ended workflows of the last day by type: those that were ended once, and those that were ended again. */

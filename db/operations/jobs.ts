@@ -1,5 +1,5 @@
 /** Background jobs: the lease that makes each run on one worker at a time, and the results of their runs. */
-import type { Sql } from '../connection.ts'
+import { hasRow, type Sql } from '../connection.ts'
 
 export interface JobRow {
   name: string
@@ -33,19 +33,15 @@ export const leaseSeconds = 10
 
 /** True when the job was due and unleased, and is leased to this worker now. */
 export const leaseJob = async (sql: Sql, name: string, workerId: string): Promise<boolean> =>
-  (
-    await sql`
-      update jobs set leased_by = ${workerId}, leased_until = now() + make_interval(secs => ${leaseSeconds}), last_started_at = now()
-      where name = ${name} and due_at <= now() and leased_until <= now()`
-  ).count === 1
+  hasRow(sql`
+    update jobs set leased_by = ${workerId}, leased_until = now() + make_interval(secs => ${leaseSeconds}), last_started_at = now()
+    where name = ${name} and due_at <= now() and leased_until <= now()`)
 
 /** False when the lease is no longer this worker's: the job was finished, or another worker has leased it. */
 export const renewLease = async (sql: Sql, name: string, workerId: string): Promise<boolean> =>
-  (
-    await sql`
-      update jobs set leased_until = now() + make_interval(secs => ${leaseSeconds})
-      where name = ${name} and leased_by = ${workerId} and leased_until > '-infinity'`
-  ).count === 1
+  hasRow(sql`
+    update jobs set leased_until = now() + make_interval(secs => ${leaseSeconds})
+    where name = ${name} and leased_by = ${workerId} and leased_until > '-infinity'`)
 
 interface JobResult {
   readonly durationSeconds: number

@@ -44,14 +44,12 @@ interface ProvisioningFigures {
 
 /** The time from the accepted start to active. */
 export const readProvisioningTimes = async (sql: Sql): Promise<ProvisioningFigures> =>
-  first(
-    await sql<ProvisioningFigures[]>`
-      select count(*)::int as sessions,
-        percentile_cont(0.5) within group (order by seconds) as p50_seconds,
-        percentile_cont(0.95) within group (order by seconds) as p95_seconds
-      from (
-        -- This computes a float, and extract a numeric, which takes longer.
-        select date_part('epoch', active_at - created_at) as seconds from relay_sessions
-        where created_at > now() - interval '1 hour' and active_at is not null
-      ) provisioned`,
-  ) ?? { sessions: 0, p50Seconds: null, p95Seconds: null }
+  (await first(sql<ProvisioningFigures[]>`
+    select count(*)::int as sessions,
+      percentile_cont(0.5) within group (order by seconds) as p50_seconds,
+      percentile_cont(0.95) within group (order by seconds) as p95_seconds
+    from (
+      -- This computes a float, and extract a numeric, which takes longer.
+      select date_part('epoch', active_at - created_at) as seconds from relay_sessions
+      where created_at > now() - interval '1 hour' and active_at is not null
+    ) provisioned`)) ?? { sessions: 0, p50Seconds: null, p95Seconds: null }

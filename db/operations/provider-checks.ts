@@ -12,16 +12,14 @@ export interface ProviderCheck {
 
 /** @returns whether the check before this one failed. */
 export async function recordProviderCheck(sql: Sql, region: string, error: string | null): Promise<boolean> {
-  const row = first(
-    await sql<{ hadFailed: boolean }[]>`
-      with before as (select error from provider_checks where region = ${region}), stored as (
-        insert into provider_checks as c (region, failing_since, error)
-        values (${region}, case when ${error}::text is not null then now() end, ${error})
-        on conflict (region) do update set checked_at = now(), error = excluded.error,
-          failing_since = case when excluded.error is not null then coalesce(c.failing_since, now()) end
-      )
-      select exists (select from before where error is not null) as had_failed`,
-  )
+  const row = await first(sql<{ hadFailed: boolean }[]>`
+    with before as (select error from provider_checks where region = ${region}), stored as (
+      insert into provider_checks as c (region, failing_since, error)
+      values (${region}, case when ${error}::text is not null then now() end, ${error})
+      on conflict (region) do update set checked_at = now(), error = excluded.error,
+        failing_since = case when excluded.error is not null then coalesce(c.failing_since, now()) end
+    )
+    select exists (select from before where error is not null) as had_failed`)
   return row?.hadFailed ?? false
 }
 

@@ -18,14 +18,12 @@ interface ServerFigures {
 
 /** Absences are the times since a process of each role last confirmed that it can work. */
 export async function readServerFigures(sql: Sql): Promise<ServerFigures> {
-  const row = first(
-    await sql<ServerFigures[]>`
-      select (select sum(numbackends) from pg_stat_database)::int as connections,
-        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as connections_max,
-        (select json_agg(json_build_object('role', role,
-          'seconds', greatest(0, extract(epoch from clock_timestamp() - seen_at)))) from presence) as absences,
-        coalesce((select extract(epoch from clock_timestamp() - failing_since)::float8 from api_probe
-          where reached_at is not null), 0) as probe_failing_seconds`,
-  )
+  const row = await first(sql<ServerFigures[]>`
+    select (select sum(numbackends) from pg_stat_database)::int as connections,
+      current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as connections_max,
+      (select json_agg(json_build_object('role', role,
+        'seconds', greatest(0, extract(epoch from clock_timestamp() - seen_at)))) from presence) as absences,
+      coalesce((select extract(epoch from clock_timestamp() - failing_since)::float8 from api_probe
+        where reached_at is not null), 0) as probe_failing_seconds`)
   return row ?? { connections: 0, connectionsMax: 0, absences: [], probeFailingSeconds: 0 }
 }

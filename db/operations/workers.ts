@@ -33,14 +33,12 @@ const isAlive = (sql: Sql) => sql`heartbeat_at > now() - make_interval(secs => $
 
 /** The greatest absolute skew among the workers that are alive, in seconds; null where none was measured. */
 export const greatestSkews = async (sql: Sql): Promise<WorkerSkews> =>
-  first(
-    await sql<WorkerSkews[]>`
-      select max(abs(postgres_skew_seconds)) as postgres, max(abs(temporal_skew_seconds)) as temporal
-      from workers where ${isAlive(sql)}`,
-  ) ?? { postgres: null, temporal: null }
+  (await first(sql<WorkerSkews[]>`
+    select max(abs(postgres_skew_seconds)) as postgres, max(abs(temporal_skew_seconds)) as temporal
+    from workers where ${isAlive(sql)}`)) ?? { postgres: null, temporal: null }
 
 export const countAliveWorkers = async (sql: Sql): Promise<number> =>
-  first(await sql<{ alive: number }[]>`select count(*)::int as alive from workers where ${isAlive(sql)}`)?.alive ?? 0
+  (await first(sql<{ alive: number }[]>`select count(*)::int as alive from workers where ${isAlive(sql)}`))?.alive ?? 0
 
 /** The counters of all workers, with those that ended: what they counted did happen. */
 export const workerMetrics = async (sql: Sql): Promise<object[][]> =>

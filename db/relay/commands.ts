@@ -45,17 +45,15 @@ async function setCommand(
 ): Promise<RelaySessionRow | undefined> {
   // The rule's result for each command that the row may have, so that one statement reads and writes the row.
   const next = Object.fromEntries(relayCommands.map((current) => [current, commandAfter(current, requested)]))
-  return first(
-    await sql<RelaySessionRow[]>`
-      update relay_sessions set
-        command = ${sql.json(next)}::jsonb ->> command,
-        command_initiator = case when command = 'disconnect' then command_initiator else ${initiator} end,
-        -- now() may be earlier than a transition that this statement waited for.
-        command_seq = command_seq + 1, commanded_at = clock_timestamp(),
-        deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}), delivery_attempts = 0
-      where ${isAddressed} and state <> 'stopped'
-      returning ${relaySessionColumns(sql)}`,
-  )
+  return await first(sql<RelaySessionRow[]>`
+    update relay_sessions set
+      command = ${sql.json(next)}::jsonb ->> command,
+      command_initiator = case when command = 'disconnect' then command_initiator else ${initiator} end,
+      -- now() may be earlier than a transition that this statement waited for.
+      command_seq = command_seq + 1, commanded_at = clock_timestamp(),
+      deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}), delivery_attempts = 0
+    where ${isAddressed} and state <> 'stopped'
+    returning ${relaySessionColumns(sql)}`)
 }
 
 /**
@@ -122,10 +120,8 @@ export const postponeDelivery = async (sql: Sql, sessionId: string, seq: number)
 
 /** The number of undelivered commands, and the age of the oldest one in seconds. */
 export async function countUndeliveredCommands(sql: Sql): Promise<{ commands: number; oldestSeconds: number }> {
-  const row = first(
-    await sql<{ commands: number; oldestSeconds: number }[]>`
-      select count(*)::int as commands, coalesce(extract(epoch from now() - min(commanded_at)), 0)::float8 as oldest_seconds
-      from relay_sessions where ${isUndelivered(sql)}`,
-  )
+  const row = await first(sql<{ commands: number; oldestSeconds: number }[]>`
+    select count(*)::int as commands, coalesce(extract(epoch from now() - min(commanded_at)), 0)::float8 as oldest_seconds
+    from relay_sessions where ${isUndelivered(sql)}`)
   return row ?? { commands: 0, oldestSeconds: 0 }
 }

@@ -7,7 +7,7 @@ import type { ActiveObservation, Reception, ReportObservation } from '../../doma
 import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../../domain/relay/ingest.ts'
 import { bytesReceivedMax, secondsPublishingMax } from '../../domain/relay/ingest-totals.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
-import { type Fragment, first, type Sql } from '../connection.ts'
+import { type Fragment, first, hasRow, type Sql } from '../connection.ts'
 import { currentEpoch } from '../epochs.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
 import type { BoundSession } from './missing-instances.ts'
@@ -183,21 +183,17 @@ export const activeSeconds = (sql: Sql) =>
 
 /** The last summary and the totals of a session; undefined before the first summary. */
 export const findIngestSummary = async (sql: Sql, sessionId: string): Promise<IngestSummaryRow | undefined> =>
-  first(
-    await sql<IngestSummaryRow[]>`
-      select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, ingest_at, publishing_since,
-        bytes_received::float8, peak_bitrate_kbps, seconds_publishing, ${activeSeconds(sql)}
-      from relay_health h join relay_sessions s on s.id = h.session_id
-      where session_id = ${sessionId} and is_publishing is not null`,
-  )
+  first(sql<IngestSummaryRow[]>`
+    select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, ingest_at, publishing_since,
+      bytes_received::float8, peak_bitrate_kbps, seconds_publishing, ${activeSeconds(sql)}
+    from relay_health h join relay_sessions s on s.id = h.session_id
+    where session_id = ${sessionId} and is_publishing is not null`)
 
 /** Whether the bound instance of a session has reported. */
 export const hasReported = async (sql: Sql, sessionId: string): Promise<boolean> =>
-  (
-    await sql`
-      select from relay_health h join relay_sessions s on s.id = h.session_id and s.instance_id = h.instance_id
-      where h.session_id = ${sessionId}`
-  ).count > 0
+  hasRow(sql`
+    select from relay_health h join relay_sessions s on s.id = h.session_id and s.instance_id = h.instance_id
+    where h.session_id = ${sessionId}`)
 
 interface QuietSession extends BoundSession, ActiveObservation {}
 

@@ -1,5 +1,5 @@
 /** Operators' requests for transitions, recorded on the session's row until they are carried out or withdrawn. */
-import { first, type Sql } from '../connection.ts'
+import { hasRow, type Sql } from '../connection.ts'
 import type { RelaySessionRow } from './sessions.ts'
 
 interface OperatorRequest {
@@ -18,10 +18,8 @@ export const recordOperatorRequest = async (sql: Sql, sessionId: string, request
  * transition has happened or another request replaced it.
  */
 export const withdrawOperatorRequest = async (sql: Sql, sessionId: string, requestId: string): Promise<boolean> =>
-  (
-    await sql`
-      update relay_sessions set operator_request = null where id = ${sessionId} and operator_request ->> 'id' = ${requestId}`
-  ).count === 1
+  hasRow(sql`
+    update relay_sessions set operator_request = null where id = ${sessionId} and operator_request ->> 'id' = ${requestId}`)
 
 /** Whether the request's transition has happened: its audit entry is written in the same transaction. */
 export const isOperatorRequestDone = async (
@@ -29,8 +27,6 @@ export const isOperatorRequestDone = async (
   { userId }: Pick<RelaySessionRow, 'userId'>,
   requestId: string,
 ): Promise<boolean> =>
-  first(
-    await sql`
-      select from audit_entries
-      where user_id = ${userId} and action = 'session_transitioned' and detail ->> 'request_id' = ${requestId}`,
-  ) !== undefined
+  hasRow(sql`
+    select from audit_entries
+    where user_id = ${userId} and action = 'session_transitioned' and detail ->> 'request_id' = ${requestId}`)

@@ -89,10 +89,10 @@ export const selectShown = (sql: Sql) => selectShownAnd(sql, sql``)
 const selectForOperators = (sql: Sql) => selectShownAnd(sql, sql`, ${emailColumn(sql, sql`relay_sessions.user_id`)}`)
 
 export const findRelaySession = async (sql: Sql, id: string): Promise<ShownSessionRow | undefined> =>
-  first(await sql<ShownSessionRow[]>`${selectShown(sql)} where id = ${id}`)
+  first(sql<ShownSessionRow[]>`${selectShown(sql)} where id = ${id}`)
 
 export const findOperatorSessionRow = async (sql: Sql, id: string): Promise<OperatorSessionRow | undefined> =>
-  first(maskEmails(await sql<WithEmail<OperatorSessionRow>[]>`${selectForOperators(sql)} where id = ${id}`))
+  maskEmails(await sql<WithEmail<OperatorSessionRow>[]>`${selectForOperators(sql)} where id = ${id}`)[0]
 
 /**
  * The session with one of these hashes of a token, and its owner's stream token. A stopped session has no token, so
@@ -106,13 +106,11 @@ export async function findSessionByToken(
   const column = sql(`${field}_hash`)
   // As hexadecimal text: the driver would send an array of buffers as a single value.
   const hashes = tokenHashes.map((hash) => hash.toString('hex'))
-  return first(
-    await sql<(RelaySessionRow & StoredStreamToken)[]>`
-      select s.*, u.stream_token_sealed from (
-        select ${relaySessionColumns(sql)} from relay_sessions
-        where ${column} = any (array(select decode(hash, 'hex') from unnest(${hashes}::text[]) hash))
-      ) s join users u on u.id = s.user_id`,
-  )
+  return await first(sql<(RelaySessionRow & StoredStreamToken)[]>`
+    select s.*, u.stream_token_sealed from (
+      select ${relaySessionColumns(sql)} from relay_sessions
+      where ${column} = any (array(select decode(hash, 'hex') from unnest(${hashes}::text[]) hash))
+    ) s join users u on u.id = s.user_id`)
 }
 
 /** A user's live sessions, oldest first. */
@@ -170,7 +168,7 @@ export const findOwnedSession = async (
   userId: string,
   by: SessionAddress,
 ): Promise<ShownSessionRow | undefined> =>
-  first(await sql<ShownSessionRow[]>`${selectShown(sql)} where id = (select id ${fromOwned(sql, userId, by)})`)
+  first(sql<ShownSessionRow[]>`${selectShown(sql)} where id = (select id ${fromOwned(sql, userId, by)})`)
 
 interface RelaySessionFilter {
   readonly state?: RelayState | undefined

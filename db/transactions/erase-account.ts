@@ -12,14 +12,14 @@ type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
  * ever.
  */
 const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle | undefined> =>
-  first(
-    await sql<{ obstacle: DeletionObstacle }[]>`
+  (
+    await first(sql<{ obstacle: DeletionObstacle }[]>`
       select 'relay' as obstacle from relay_sessions where user_id = ${userId} and state <> 'stopped'
       union all select 'instance' from instances i join relay_sessions s on s.id = i.session_id
         where s.user_id = ${userId} and i.gone_at is null
       union all select 'subscription' from subscriptions s where s.user_id = ${userId} and ${isUncancelled(sql)}
       union all select 'billing_event' from billing_events where user_id = ${userId} and status in ('pending', 'unresolved')
-      limit 1`,
+      limit 1`)
   )?.obstacle
 
 type EraseOutcome =
@@ -34,7 +34,7 @@ type EraseOutcome =
  */
 export const eraseAccount = (sql: Database, userId: string): Promise<EraseOutcome> =>
   sql.begin(async (tx): Promise<EraseOutcome> => {
-    const due = first(await tx`select from users where id = ${userId} and deletion_due_at <= now() for update`)
+    const due = await first(tx`select from users where id = ${userId} and deletion_due_at <= now() for update`)
     if (!due) return { type: 'not_due' }
     const obstacle = await findObstacle(tx, userId)
     if (obstacle) return { type: 'blocked', obstacle }

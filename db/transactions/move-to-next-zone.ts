@@ -15,14 +15,12 @@ export const moveToNextZone = (
   sql.begin(async (tx): Promise<ReservedInstance | undefined> => {
     await tx`
       select from relay_sessions where id = (select session_id from instances where instance_id = ${instanceId}) for share`
-    const moved = first(
-      await tx<ReservedInstance[]>`
-        insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
-        select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances i
-        where instance_id = ${instanceId} and gone_at is null and retired_at is null and (session_id is null or exists (
-          select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'))
-        returning instance_id, zone`,
-    )
+    const moved = await first(tx<ReservedInstance[]>`
+      insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
+      select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances i
+      where instance_id = ${instanceId} and gone_at is null and retired_at is null and (session_id is null or exists (
+        select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'))
+      returning instance_id, zone`)
     await tx`update instances set gone_at = now(), retired_at = now() where instance_id = ${instanceId}`
     return moved
   }) as Promise<ReservedInstance | undefined>

@@ -69,11 +69,9 @@ export const reserveInstance = (
   }) as Promise<ReserveOutcome>
 
 const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> =>
-  first(
-    await tx<SessionToPlace[]>`
-      select state, command, command_seq, command_initiator, instance_id
-      from relay_sessions where id = ${sessionId} for no key update`,
-  )
+  first(tx<SessionToPlace[]>`
+    select state, command, command_seq, command_initiator, instance_id
+    from relay_sessions where id = ${sessionId} for no key update`)
 
 /** Separates a session from the instance that it lost. */
 async function unbind(tx: Sql, sessionId: string, instanceId: string): Promise<void> {

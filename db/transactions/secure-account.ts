@@ -5,7 +5,7 @@
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sealing } from '../../platform/sealing.ts'
-import { first, type Sql } from '../connection.ts'
+import { hasRow, type Sql } from '../connection.ts'
 import type { AuthSessionRevocationReason } from '../identity/auth-sessions.ts'
 import { deleteMailTokens } from '../identity/mail-tokens.ts'
 import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
@@ -55,7 +55,7 @@ export const listLinkedIdentities = async (sql: Sql, userId: string): Promise<Li
 
 /** True if the owner of the address has secured the account, or was the one who created it. */
 export const isOwnershipProved = async (sql: Sql, userId: string): Promise<boolean> =>
-  first(await sql`select from users where id = ${userId} and owner_proved_at is not null`) !== undefined
+  hasRow(sql`select from users where id = ${userId} and owner_proved_at is not null`)
 
 interface SecuredAccount {
   readonly authSessionsRevoked: number

@@ -145,11 +145,9 @@ interface StoredKey {
 }
 
 const findStoredKey = async (tx: Sql, { userId, idempotencyKey }: StartRequest): Promise<StoredKey | undefined> =>
-  first(
-    await tx<StoredKey[]>`
-      select request_hash, session_id from idempotency_keys
-      where user_id = ${userId} and key = ${idempotencyKey} and accepted_at > now() - interval '1 hour'`,
-  )
+  first(tx<StoredKey[]>`
+    select request_hash, session_id from idempotency_keys
+    where user_id = ${userId} and key = ${idempotencyKey} and accepted_at > now() - interval '1 hour'`)
 
 /** The outcome of an earlier request with the same key: its session in its present state. */
 async function replayStart(

@@ -16,7 +16,7 @@ import type {
 } from '../../domain/relay/session.ts'
 import { recordAuditEntry } from '../audit.ts'
 import { closeUsageInterval, openUsageInterval } from '../billing/usage-intervals.ts'
-import { type Database, first, type Sql } from '../connection.ts'
+import { type Database, first, hasRow, type Sql } from '../connection.ts'
 import { notifyOfTransitions } from '../notifications/relay-notices.ts'
 import { hasEnabledNotifications, type Notify } from '../notifications/settings.ts'
 import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
@@ -121,19 +121,17 @@ export const writeTransitions = (
   }) as Promise<TransitionsOutcome>
 
 const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefined> =>
-  first(
-    await tx<LockedSession[]>`
-      select id, user_id, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
-        instance_id, operator_request, ${hasEnabledNotifications(tx, tx`relay_sessions.user_id`)} as has_enabled_notifications,
-        (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
-      from relay_sessions where id = ${id} for update`,
-  )
+  first(tx<LockedSession[]>`
+    select id, user_id, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
+      instance_id, operator_request, ${hasEnabledNotifications(tx, tx`relay_sessions.user_id`)} as has_enabled_notifications,
+      (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
+    from relay_sessions where id = ${id} for update`)
 
 /** A warm instance may report before the workflow of its session runs. */
 const hasMissedFirstReport = async (tx: Sql, { id, state, instanceId }: LockedSession): Promise<boolean> =>
   state === 'provisioning' &&
   instanceId !== null &&
-  (await tx`select from relay_health where session_id = ${id} and instance_id = ${instanceId}`).count > 0
+  (await hasRow(tx`select from relay_health where session_id = ${id} and instance_id = ${instanceId}`))
 
 const unchanged = (session: StoredSessionState): TransitionsOutcome => ({ type: 'stored', isWritten: false, session })
 
@@ -185,19 +183,17 @@ interface ObservationRow extends ReceptionRow {
 }
 
 async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession): Promise<ObservedSession> {
-  const row = first(
-    await tx<ObservationRow[]>`
-      select extract(epoch from clock_timestamp() - h.last_report_at)::float8 as last_report_seconds,
-        extract(epoch from clock_timestamp() - h.idle_since)::float8 as idle_seconds,
-        extract(epoch from clock_timestamp() - s.created_at)::float8 as created_seconds,
-        extract(epoch from clock_timestamp() - s.grace_started_at)::float8 as grace_seconds,
-        extract(epoch from s.grace_ends_at - clock_timestamp())::float8 as grace_ends_in_seconds,
-        ${receptionColumns(tx)}, ${presenceColumns(tx, 'worker')}
-      from relay_sessions s
-      left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
-      ${joinPath(tx, tx`s.region`)}, presence api, presence worker
-      where s.id = ${id} and api.role = 'api' and worker.role = 'worker'`,
-  )
+  const row = await first(tx<ObservationRow[]>`
+    select extract(epoch from clock_timestamp() - h.last_report_at)::float8 as last_report_seconds,
+      extract(epoch from clock_timestamp() - h.idle_since)::float8 as idle_seconds,
+      extract(epoch from clock_timestamp() - s.created_at)::float8 as created_seconds,
+      extract(epoch from clock_timestamp() - s.grace_started_at)::float8 as grace_seconds,
+      extract(epoch from s.grace_ends_at - clock_timestamp())::float8 as grace_ends_in_seconds,
+      ${receptionColumns(tx)}, ${presenceColumns(tx, 'worker')}
+    from relay_sessions s
+    left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+    ${joinPath(tx, tx`s.region`)}, presence api, presence worker
+    where s.id = ${id} and api.role = 'api' and worker.role = 'worker'`)
   if (!row) throw new Error('the table presence lacks a role')
   return { ...row, state, reason, instanceId, ...toReception(row), worker: toPresence(row, 'worker') }
 }

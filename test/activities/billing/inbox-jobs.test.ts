@@ -133,11 +133,9 @@ describe('backoff of wakes', () => {
     readonly backoffSeconds: number | null
   }
   const backoffOf = async (userId: string) =>
-    first(
-      await api.sql<StoredBackoff[]>`
-        select wake_attempts as attempts, extract(epoch from next_wake_at - woken_at)::float8 as backoff_seconds
-        from users where id = ${userId}`,
-    )
+    first(api.sql<StoredBackoff[]>`
+      select wake_attempts as attempts, extract(epoch from next_wake_at - woken_at)::float8 as backoff_seconds
+      from users where id = ${userId}`)
   const endBackoff = (userId: string) => api.sql`update users set next_wake_at = now() where id = ${userId}`
 
   /** An account whose workflow, which no worker runs, has an event to apply and has missed a deadline. */
