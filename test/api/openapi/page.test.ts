@@ -53,7 +53,7 @@ describe('GET /docs', () => {
 
   test.each([
     ['the first example of a request', 'startRelay', '{}'],
-    ['the schema of a request without examples', 'changePassword', '&quot;required&quot;'],
+    ['the schema of a request without examples', 'resetPassword', '&quot;required&quot;'],
   ])('shows %s without scripts', (_, id, text) => {
     const [, body = ''] =
       new RegExp(`data-operation="${id}".*?Request body:</p>\\n<pre>(.*?)</pre>`, 's').exec(html) ?? []
