@@ -2,8 +2,10 @@
 import { z } from 'zod'
 import type { IngestSummaryRow } from '../../db/relay/health.ts'
 import { ingestEngines } from '../../domain/relay/ingest.ts'
+import { shownTotals } from '../../domain/relay/ingest-totals.ts'
+import { present } from '../http/present.ts'
 import { timestamp } from '../http/schemas.ts'
-import { presentStreamTotals, StreamTotals } from './stream-totals.ts'
+import { StreamTotals } from './stream-totals.ts'
 
 export const IngestSummaryView = z
   .object({
@@ -20,15 +22,10 @@ export const IngestSummaryView = z
   })
   .meta({ id: 'IngestSummary' })
 
-export const presentIngestSummary = (row: IngestSummaryRow): z.infer<typeof IngestSummaryView> => ({
-  publishing: row.isPublishing,
-  bitrate_kbps: row.bitrateKbps,
-  rtt_ms: row.rttMs,
-  loss_pct: row.lossPct,
-  links: row.links,
-  players: row.players,
-  engine: row.engine,
-  publishing_since: row.publishingSince.toISOString(),
-  reported_at: row.ingestAt.toISOString(),
-  ...presentStreamTotals(row),
-})
+export const presentIngestSummary = (row: IngestSummaryRow): z.infer<typeof IngestSummaryView> =>
+  present(IngestSummaryView, {
+    ...row,
+    ...shownTotals(row),
+    publishing: row.isPublishing,
+    reportedAt: row.ingestAt,
+  })

@@ -14,6 +14,7 @@ import {
 } from '../../domain/notifications/kinds.ts'
 import { messageChannels } from '../../domain/notifications/outbox.ts'
 import type { Sealing } from '../../platform/sealing.ts'
+import { present } from '../http/present.ts'
 import { timestamp } from '../http/schemas.ts'
 
 export const Kind = z.enum(notificationKinds)
@@ -57,13 +58,8 @@ export const presentKinds = (stored: StoredSettings): z.infer<typeof OverviewVie
   return notificationKinds.map((kind) => ({ kind, email: isOn(kind, 'email'), endpoint: isOn(kind, 'endpoint') }))
 }
 
-export const presentEndpoint = (sealing: Sealing, endpoint: StoredEndpoint): z.infer<typeof EndpointView> => ({
-  type: endpoint.type,
-  masked_url: maskUrl(openEndpoint(sealing, endpoint).url),
-  created_at: endpoint.createdAt.toISOString(),
-  disabled_at: endpoint.disabledAt?.toISOString() ?? null,
-  disabled_reason: endpoint.disabledReason,
-})
+export const presentEndpoint = (sealing: Sealing, endpoint: StoredEndpoint): z.infer<typeof EndpointView> =>
+  present(EndpointView, { ...endpoint, maskedUrl: maskUrl(openEndpoint(sealing, endpoint).url) })
 
 /** Paths that are too short to hide most of are hidden as a whole. */
 function maskUrl(text: string): string {
@@ -73,14 +69,11 @@ function maskUrl(text: string): string {
   return `${origin}/…${rest.length >= 16 ? rest.slice(-4) : ''}`
 }
 
-export const presentDelivery = (row: DeliveryRow): z.infer<typeof DeliveryView> => ({
-  kind: row.kind,
-  channel: row.channel,
-  created_at: row.createdAt.toISOString(),
-  state: row.sentAt ? 'sent' : row.failedAt ? 'failed' : 'pending',
-  attempts: row.attempts,
-  next_attempt_at: row.nextAttemptAt?.toISOString() ?? null,
-  sent_at: row.sentAt?.toISOString() ?? null,
-  // The texts of a mail server are meant for the service's operators.
-  error: row.lastError !== null && row.channel === 'email' ? 'The mail server did not accept the mail.' : row.lastError,
-})
+export const presentDelivery = (row: DeliveryRow): z.infer<typeof DeliveryView> =>
+  present(DeliveryView, {
+    ...row,
+    state: row.sentAt ? 'sent' : row.failedAt ? 'failed' : 'pending',
+    // The texts of a mail server are meant for the service's operators.
+    error:
+      row.lastError !== null && row.channel === 'email' ? 'The mail server did not accept the mail.' : row.lastError,
+  })

@@ -1,11 +1,12 @@
 /** One billing event for operators, with its normalised form. */
 import { z } from 'zod'
-import { type BillingEventDetailRow, findEventDetail } from '../../../db/billing/event-detail.ts'
+import { findEventDetail } from '../../../db/billing/event-detail.ts'
+import { present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
-import { EventView, presentEvent } from './admin-events.ts'
+import { EventView } from './admin-events.ts'
 
 const EventDetail = EventView.extend({
   user_ref: z.string().nullable().describe('The account that the event names, whether it exists or not.'),
@@ -19,16 +20,6 @@ const EventDetail = EventView.extend({
     .describe('What the subscription workflow applies. Times are milliseconds since 1970.'),
 })
 
-const presentDetail = (row: BillingEventDetailRow): z.infer<typeof EventDetail> => ({
-  ...presentEvent(row),
-  user_ref: row.userRef,
-  subscription_id: row.subscriptionId,
-  attempts: row.attempts,
-  next_attempt_at: row.nextAttemptAt?.toISOString() ?? null,
-  applied_at: row.appliedAt?.toISOString() ?? null,
-  normalised: row.event && { ...row.event },
-})
-
 export const showBillingEvent = route.operator({
   id: 'inspectBillingEvent',
   summary: 'Inspect a billing event',
@@ -39,6 +30,6 @@ export const showBillingEvent = route.operator({
   handle: async ({ params }, { sql }) => {
     const row = await findEventDetail(sql, params.id)
     if (!row) throw new Refusal('not_found')
-    return ok({ event: presentDetail(row) })
+    return ok({ event: present(EventDetail, { ...row, normalised: row.event && { ...row.event } }) })
   },
 })

@@ -8,6 +8,7 @@ import { billingEventActions, billingEventStatuses, billingSources } from '../..
 import type { ReceivedBillingEvent } from '../../../domain/billing/received-event.ts'
 import { type BillingProvider, BillingProviderError } from '../../../providers/billing/provider.ts'
 import { rebuildReceivedEvent } from '../../../providers/billing/received-event.ts'
+import { pageOf, present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
@@ -33,20 +34,6 @@ export const EventView = z
   })
   .meta({ id: 'BillingEvent' })
 
-export const presentEvent = (row: BillingEventRow): z.infer<typeof EventView> => ({
-  id: row.id,
-  event_key: row.eventKey,
-  provider: row.provider,
-  type: row.type,
-  action: row.action,
-  user_id: row.userId,
-  masked_email: row.maskedEmail,
-  status: row.status,
-  received_at: row.receivedAt.toISOString(),
-  occurred_at: row.occurredAt?.toISOString() ?? null,
-  error: row.error,
-})
-
 const pageMax = 50
 
 export const listBillingEvents = route.operator({
@@ -65,11 +52,9 @@ export const listBillingEvents = route.operator({
     const { status, provider, user_id: userId, cursor: before } = query
     const filter = { status, provider, userId, before }
     const rows = await listEvents(sql, filter, pageMax + 1)
-    const events = rows.slice(0, pageMax)
-    return ok({
-      events: events.map(presentEvent),
-      next_cursor: rows.length > pageMax ? (events.at(-1)?.id ?? null) : null,
-    })
+    const presentRow = (row: BillingEventRow) => present(EventView, row)
+    const { items: events, next_cursor } = pageOf(rows, { size: pageMax, presentRow, cursorOf: (row) => row.id })
+    return ok({ events, next_cursor })
   },
 })
 
@@ -101,7 +86,7 @@ export const dismissBillingEvent = route.operator({
         })
       return row
     })) as BillingEventRow
-    return ok({ event: presentEvent(row) })
+    return ok({ event: present(EventView, row) })
   },
 })
 
@@ -117,7 +102,7 @@ export const replayBillingEvent = route.operator({
   handle: async ({ params, body, ip }, services) => {
     const { row, accounts } = await replay({ eventId: params.id, ip, ...body }, services)
     for (const userId of accounts) services.deliveries.signal(() => services.subscriptions.wake(userId))
-    return ok({ event: presentEvent(row) })
+    return ok({ event: present(EventView, row) })
   },
 })
 

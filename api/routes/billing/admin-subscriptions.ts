@@ -1,11 +1,12 @@
 /** Operators' view of accounts' subscriptions. */
 import { z } from 'zod'
 import { listUnusedBilling } from '../../../db/billing/account-figures.ts'
-import { type AccountSubscription, listSubscriptions } from '../../../db/billing/account-subscriptions.ts'
+import { listSubscriptions } from '../../../db/billing/account-subscriptions.ts'
 import { findEntitlement } from '../../../db/billing/entitlements.ts'
 import { findPlan } from '../../../db/billing/subscriptions.ts'
 import { billingSources } from '../../../domain/billing/event.ts'
 import { subscriptionKinds, subscriptionStatuses } from '../../../domain/billing/plans.ts'
+import { pageOf, present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
@@ -30,18 +31,6 @@ const OperatorSubscription = z
   })
   .meta({ id: 'OperatorSubscription' })
 
-const present = (subscription: AccountSubscription): z.infer<typeof OperatorSubscription> => ({
-  provider: subscription.provider,
-  subscription_id: subscription.subscriptionId,
-  kind: subscription.kind,
-  status: subscription.status,
-  quantity: subscription.quantity,
-  period_start: subscription.periodStart?.toISOString() ?? null,
-  period_end: subscription.periodEnd?.toISOString() ?? null,
-  updated_at: subscription.updatedAt.toISOString(),
-  customer_id: subscription.customerId,
-})
-
 export const listOfAccount = route.operator({
   id: 'listUserSubscriptions',
   summary: 'List the subscriptions of an account',
@@ -52,7 +41,7 @@ export const listOfAccount = route.operator({
   handle: async ({ params }, { sql }) => {
     const [plan, subscriptions] = await Promise.all([findPlan(sql, params.id), listSubscriptions(sql, params.id)])
     if (!plan) throw new Refusal('not_found')
-    return ok({ subscriptions: subscriptions.map(present), next_cursor: null })
+    return ok({ subscriptions: subscriptions.map((row) => present(OperatorSubscription, row)), next_cursor: null })
   },
 })
 
@@ -79,6 +68,13 @@ export const showSubscription = route.operator({
 
 const pageMax = 50
 
+const BilledAccount = z.object({
+  user_id: id,
+  masked_email: maskedEmail,
+  addons_without_plan: z.int(),
+  billed_plans: z.int(),
+})
+
 export const listUnusedBilledAccounts = route.operator({
   id: 'listUnusedBilling',
   summary: 'List accounts that pay for nothing',
@@ -86,24 +82,18 @@ export const listUnusedBilledAccounts = route.operator({
   query: z.object({ billed: z.enum(['without_plan', 'twice']), cursor: id.optional() }),
   answers: {
     200: z.object({
-      accounts: z.array(
-        z.object({ user_id: id, masked_email: maskedEmail, addons_without_plan: z.int(), billed_plans: z.int() }),
-      ),
+      accounts: z.array(BilledAccount),
       next_cursor: id.nullable(),
     }),
   },
   refuses: [],
   handle: async ({ query }, { sql }) => {
     const rows = await listUnusedBilling(sql, query.billed, query.cursor, pageMax + 1)
-    const accounts = rows.slice(0, pageMax)
-    return ok({
-      accounts: accounts.map((account) => ({
-        user_id: account.userId,
-        masked_email: account.maskedEmail,
-        addons_without_plan: account.addonsWithoutPlan,
-        billed_plans: account.billedPlans,
-      })),
-      next_cursor: rows.length > pageMax ? (accounts.at(-1)?.userId ?? null) : null,
+    const page = pageOf(rows, {
+      size: pageMax,
+      presentRow: (row) => present(BilledAccount, row),
+      cursorOf: ({ userId }) => userId,
     })
+    return ok({ accounts: page.items, next_cursor: page.next_cursor })
   },
 })

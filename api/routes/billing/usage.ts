@@ -7,6 +7,7 @@ import { usageEnforcements } from '../../../domain/billing/usage-cycle.ts'
 import { type ConnectionSeconds, sumByConnection } from '../../../domain/billing/usage-days.ts'
 import { forecastExhaustion, forecastUsage } from '../../../domain/billing/usage-forecast.ts'
 import type { Config } from '../../../platform/config/config.ts'
+import { present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
@@ -31,17 +32,13 @@ export function presentUsage(
   { usage, entitlement: { includedSeconds: included } }: EntitlementWithUsage,
   { enforcement }: Config['timeBank'],
 ): z.infer<typeof UsageView> {
-  return {
-    cycle_start: usage.cycleStart.toISOString(),
-    cycle_end: usage.cycleEnd.toISOString(),
-    included_seconds: included,
-    consumed_seconds: usage.consumedSeconds,
-    remaining_seconds: Math.max(0, included - usage.consumedSeconds),
-    overage_seconds: Math.max(0, usage.consumedSeconds - included),
-    active_sessions: usage.activeSessions,
+  return present(UsageView, {
+    ...usage,
+    includedSeconds: included,
+    remainingSeconds: Math.max(0, included - usage.consumedSeconds),
+    overageSeconds: Math.max(0, usage.consumedSeconds - included),
     enforcement,
-    as_of: usage.asOf.toISOString(),
-  }
+  })
 }
 
 export const current = route.user({
@@ -66,8 +63,8 @@ const ConnectionUsage = z.object({
   seconds: z.int(),
 })
 
-const presentConnections = (connections: readonly ConnectionSeconds[]): z.infer<typeof ConnectionUsage>[] =>
-  connections.map(({ connectionId, seconds }) => ({ connection_id: connectionId, seconds }))
+const presentConnections = (connections: readonly ConnectionSeconds[]) =>
+  connections.map((row) => present(ConnectionUsage, row))
 
 export const days = route.user({
   id: 'getUsageByDay',

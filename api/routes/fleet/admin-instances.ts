@@ -1,6 +1,7 @@
 /** Instances at the providers as operators see them, including those that no live session owns. */
 import { z } from 'zod'
 import { type InstanceRow, listInstances as listInstanceRows } from '../../../db/fleet/instance-list.ts'
+import { pageOf, present } from '../../http/present.ts'
 import { ok } from '../../http/replies.ts'
 import { id, storableText, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
@@ -30,25 +31,7 @@ const InstanceView = z
   })
   .meta({ id: 'Instance' })
 
-const presentInstance = (row: InstanceRow): z.infer<typeof InstanceView> => ({
-  instance_id: row.instanceId,
-  session_id: row.sessionId,
-  user_id: row.userId,
-  masked_email: row.maskedEmail,
-  region: row.region,
-  created_at: row.createdAt.toISOString(),
-  gone_at: row.goneAt?.toISOString() ?? null,
-  unowned_since: row.unownedSince?.toISOString() ?? null,
-  owned: row.owned,
-  provider: row.provider,
-  provider_id: row.providerId,
-  zone: row.zone,
-  image: row.image,
-  warm: row.isWarm,
-  retired_at: row.retiredAt?.toISOString() ?? null,
-  last_report_at: row.lastReportAt?.toISOString() ?? null,
-  host: row.host,
-})
+const presentInstance = (row: InstanceRow) => present(InstanceView, { ...row, warm: row.isWarm })
 
 const pageSize = 100
 
@@ -70,10 +53,8 @@ export const listInstances = route.operator({
     const { instance_id: instanceId, region, orphans, cursor: after } = query
     const filter = { instanceId, region, isGone, isOrphan: orphans === 'true', after }
     const rows = await listInstanceRows(sql, filter, pageSize + 1)
-    const page = rows.slice(0, pageSize)
-    return ok({
-      instances: page.map(presentInstance),
-      next_cursor: rows.length > pageSize ? (page.at(-1)?.instanceId ?? null) : null,
-    })
+    const cursorOf = (row: InstanceRow) => row.instanceId
+    const { items: instances, next_cursor } = pageOf(rows, { size: pageSize, presentRow: presentInstance, cursorOf })
+    return ok({ instances, next_cursor })
   },
 })

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type AuditRow, type ListedAuditRow, listAuditEntries } from '../../../db/audit.ts'
 import { activityGroups } from '../../../domain/identity/activity-groups.ts'
+import { pageOf, present } from '../../http/present.ts'
 import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
@@ -30,16 +31,8 @@ const OperatorEntryView = EntryView.extend({ user_id: id.nullable(), masked_emai
   id: 'OperatorAuditEntry',
 })
 
-const present = (row: AuditRow): z.infer<typeof EntryView> => ({
-  id: row.id,
-  at: row.at.toISOString(),
-  actor: row.initiator,
-  action: row.action,
-  ip: row.ip,
-  client: row.client,
-  client_kind: row.clientKind,
-  detail: { ...row.detail, ...presentAttempts(row) },
-})
+const presentEntry = (row: AuditRow): z.infer<typeof EntryView> =>
+  present(EntryView, { ...row, actor: row.initiator, detail: { ...row.detail, ...presentAttempts(row) } })
 
 /**
  * Details of an entry that counts several attempts: their number since `at`, the last time, and whether from several
@@ -56,22 +49,18 @@ const presentAttempts = ({ attempts, lastAt, hasSeveralSources }: AuditRow): Aud
 
 /** Hides the address of operators and their reasons, which are internal notes. */
 export function presentToOwner(row: AuditRow): z.infer<typeof EntryView> {
-  if (row.initiator !== 'operator') return present(row)
+  if (row.initiator !== 'operator') return presentEntry(row)
   const { reason, ...detail } = row.detail
-  return { ...present(row), ip: null, detail }
+  return { ...presentEntry(row), ip: null, detail }
 }
 
 const presentToOperator = (row: ListedAuditRow): z.infer<typeof OperatorEntryView> => ({
-  ...present(row),
+  ...presentEntry(row),
   user_id: row.userId,
   masked_email: row.maskedEmail,
 })
 
-/** @param rows one more than a page has if there is a next page. */
-const presentPage = <Entry>(rows: readonly ListedAuditRow[], presentEntry: (row: ListedAuditRow) => Entry) => {
-  const page = rows.slice(0, pageSize)
-  return { entries: page.map(presentEntry), next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null }
-}
+const cursorOf = (row: AuditRow) => row.id
 
 export const own = route.user({
   id: 'listActivity',
@@ -84,7 +73,8 @@ export const own = route.user({
   handle: async ({ caller, query }, { sql }) => {
     const filter = { userId: caller.userId, group: query.group, before: query.cursor }
     const rows = await listAuditEntries(sql, filter, pageSize + 1)
-    return ok(presentPage(rows, presentToOwner))
+    const { items: entries, next_cursor } = pageOf(rows, { size: pageSize, presentRow: presentToOwner, cursorOf })
+    return ok({ entries, next_cursor })
   },
 })
 
@@ -106,6 +96,7 @@ export const list = route.operator({
   handle: async ({ query }, { sql }) => {
     const { user_id: userId, action, initiator, cursor: before } = query
     const rows = await listAuditEntries(sql, { userId, action, initiator, before }, pageSize + 1)
-    return ok(presentPage(rows, presentToOperator))
+    const { items: entries, next_cursor } = pageOf(rows, { size: pageSize, presentRow: presentToOperator, cursorOf })
+    return ok({ entries, next_cursor })
   },
 })

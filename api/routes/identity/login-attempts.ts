@@ -1,7 +1,8 @@
 /** Plugin logins: started and polled by a plugin, approved or denied by a user in the browser. */
 import { z } from 'zod'
-import { type LoginAttempt, loginAttemptSeconds } from '../../../db/identity/login-attempts.ts'
+import { loginAttemptSeconds } from '../../../db/identity/login-attempts.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
+import { present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { created, noContent, ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
@@ -121,6 +122,17 @@ export const poll = route.none({
   },
 })
 
+const AttemptView = z.object({
+  login_attempt_id: id,
+  status: z.enum(['pending', 'approved', 'denied', 'consumed', 'expired']),
+  user_code: z.string(),
+  client_name: z.string(),
+  ip: z.string(),
+  user_agent: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp,
+})
+
 export const read = route.user({
   id: 'getLoginAttempt',
   summary: 'Show a plugin login',
@@ -128,31 +140,14 @@ export const read = route.user({
     'Shows which plugin asks for access, from where and since when. Any signed-in user may read an undecided attempt.',
   params: z.object({ id }),
   answers: {
-    200: z.object({
-      login_attempt_id: id,
-      status: z.enum(['pending', 'approved', 'denied', 'consumed', 'expired']),
-      user_code: z.string(),
-      client_name: z.string(),
-      ip: z.string(),
-      user_agent: z.string(),
-      created_at: timestamp,
-      expires_at: timestamp,
-    }),
+    200: AttemptView,
   },
   refuses: ['not_found'],
-  handle: async ({ caller, params }, services) =>
-    ok(present(await findPluginLogin(services, params.id, caller.userId))),
-})
-
-const present = (attempt: LoginAttempt) => ({
-  login_attempt_id: attempt.id,
-  status: attempt.isExpired ? ('expired' as const) : attempt.status,
-  user_code: attempt.userCode,
-  client_name: attempt.clientName,
-  ip: attempt.ip,
-  user_agent: attempt.userAgent,
-  created_at: attempt.createdAt.toISOString(),
-  expires_at: attempt.expiresAt.toISOString(),
+  handle: async ({ caller, params }, services) => {
+    const attempt = await findPluginLogin(services, params.id, caller.userId)
+    const status = attempt.isExpired ? 'expired' : attempt.status
+    return ok(present(AttemptView, { ...attempt, loginAttemptId: attempt.id, status }))
+  },
 })
 
 const decisionParts = {

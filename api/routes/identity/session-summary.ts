@@ -6,6 +6,7 @@ import { openStreamToken } from '../../../db/sealed-tokens.ts'
 import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../../domain/billing/plans.ts'
 import { oauthProviderNames } from '../../../providers/oauth/provider.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
+import { present } from '../../http/present.ts'
 import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
@@ -28,16 +29,8 @@ export const EntitlementView = z
   })
   .meta({ id: 'Entitlement' })
 
-export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> => ({
-  relay_access_status: entitlement.relayAccessStatus,
-  reason_code: entitlement.reasonCode,
-  plan_tier: entitlement.planTier,
-  plan_status: entitlement.planStatus,
-  active_managed_conns: entitlement.activeManagedConns,
-  max_concurrent_conns: entitlement.maxConcurrentConns,
-  grace_ends_at: entitlement.graceEndsAt?.toISOString() ?? null,
-  ...(entitlement.surplusEndsAt ? { surplus_ends_at: entitlement.surplusEndsAt.toISOString() } : {}),
-})
+export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> =>
+  present(EntitlementView, { ...entitlement, surplusEndsAt: entitlement.surplusEndsAt ?? undefined })
 
 export const UserView = z
   .object({

@@ -1,6 +1,7 @@
 /** Background jobs for operators: the last run of each, its result, and the worker that holds the lease. */
 import { z } from 'zod'
 import { type JobRow, listJobs as listJobRows } from '../../../db/operations/jobs.ts'
+import { pageOf, present } from '../../http/present.ts'
 import { ok } from '../../http/replies.ts'
 import { id, storableText, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
@@ -21,19 +22,6 @@ const JobView = z
   })
   .meta({ id: 'Job' })
 
-const presentJob = (row: JobRow): z.infer<typeof JobView> => ({
-  name: row.name,
-  runs: row.runs,
-  failures: row.failures,
-  due_at: row.dueAt.toISOString(),
-  last_started_at: row.lastStartedAt?.toISOString() ?? null,
-  last_success_at: row.lastSuccessAt?.toISOString() ?? null,
-  last_error: row.lastError,
-  last_duration_seconds: row.lastDurationSeconds,
-  leased_by: row.leasedBy,
-  leased_until: row.leasedUntil?.toISOString() ?? null,
-})
-
 const pageSize = 100
 
 export const listJobs = route.operator({
@@ -45,10 +33,8 @@ export const listJobs = route.operator({
   refuses: [],
   handle: async ({ query }, { sql }) => {
     const rows = await listJobRows(sql, { after: query.cursor, limit: pageSize + 1 })
-    const page = rows.slice(0, pageSize)
-    return ok({
-      jobs: page.map(presentJob),
-      next_cursor: rows.length > pageSize ? (page.at(-1)?.name ?? null) : null,
-    })
+    const presentRow = (row: JobRow) => present(JobView, row)
+    const { items: jobs, next_cursor } = pageOf(rows, { size: pageSize, presentRow, cursorOf: ({ name }) => name })
+    return ok({ jobs, next_cursor })
   },
 })

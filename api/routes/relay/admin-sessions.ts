@@ -23,6 +23,7 @@ import {
 import { type RelayState, relayStates } from '../../../domain/relay/session.ts'
 import { isTemporalOutage, workflowUrl } from '../../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../../workflows/messages.ts'
+import { pageOf } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { id, storableText, timestamp } from '../../http/schemas.ts'
@@ -75,11 +76,9 @@ export const listSessions = route.operator({
   handle: async ({ query }, { sql, config }) => {
     const filter = { state: query.state, region: query.region, userId: query.user_id, after: query.cursor }
     const rows = await listRelaySessions(sql, filter, pageSize + 1)
-    const page = rows.slice(0, pageSize)
-    return ok({
-      sessions: page.map((row) => presentForOperator(row, config.relay)),
-      next_cursor: rows.length > pageSize ? (page.at(-1)?.id ?? null) : null,
-    })
+    const presentRow = (row: OperatorSessionRow) => presentForOperator(row, config.relay)
+    const { items: sessions, next_cursor } = pageOf(rows, { size: pageSize, presentRow, cursorOf: (row) => row.id })
+    return ok({ sessions, next_cursor })
   },
 })
 

@@ -7,14 +7,16 @@ import {
   type SessionRecordRow,
 } from '../../../db/relay/history.ts'
 import { listTransitions } from '../../../db/relay/sessions.ts'
+import { shownTotals } from '../../../domain/relay/ingest-totals.ts'
 import { initiators, relayReasons, relayStates } from '../../../domain/relay/session.ts'
+import { pageOf, present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { presentRecentBitrate, RecentBitrate } from '../../views/recent-bitrate.ts'
 import { Detail, LiveFields, presentLiveFields } from '../../views/relay-session.ts'
 import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
-import { presentStreamTotals, StreamTotals } from '../../views/stream-totals.ts'
+import { StreamTotals } from '../../views/stream-totals.ts'
 import { route } from '../route.ts'
 import { ConnectionId } from '../schemas.ts'
 
@@ -46,21 +48,13 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
   const { reason } = row
   // Only its owner starts a session.
   const initiator = row.initiator ?? 'user'
-  return {
-    session_id: row.id,
-    connection_id: row.connectionId,
-    region: row.region,
-    state: row.state,
-    reason,
-    detail: row.detail,
+  return present(SessionRecord, {
+    ...row,
+    ...shownTotals(row),
+    sessionId: row.id,
     initiator,
     cause: { reason: row.graceReason ?? reason, initiator: row.graceInitiator ?? initiator },
-    created_at: row.createdAt.toISOString(),
-    active_at: row.activeAt?.toISOString() ?? null,
-    stopped_at: row.stoppedAt?.toISOString() ?? null,
-    seconds_used: row.secondsUsed,
-    ...presentStreamTotals(row),
-  }
+  })
 }
 
 export const list = route.user({
@@ -78,11 +72,8 @@ export const list = route.user({
   handle: async ({ caller, query }, { sql }) => {
     const filter = { connectionId: query.connection_id, after: query.cursor }
     const rows = await listEndedSessions(sql, caller.userId, filter, query.limit + 1)
-    const page = rows.slice(0, query.limit)
-    return ok({
-      sessions: page.map(presentRecord),
-      next_cursor: rows.length > query.limit ? (page.at(-1)?.id ?? null) : null,
-    })
+    const page = pageOf(rows, { size: query.limit, presentRow: presentRecord, cursorOf: (row) => row.id })
+    return ok({ sessions: page.items, next_cursor: page.next_cursor })
   },
 })
 
