@@ -16,7 +16,7 @@ import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import { endLocalRelays, listLocalRelays, relayFolderOf } from '../providers/relay/local-relays.ts'
 import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
-import { drainSessions } from './drain-sessions.ts'
+import { drainSessions } from './live-sessions.ts'
 import { formatWarning, showWarnings } from './log-warnings.ts'
 import {
   defaultBillingProvider,

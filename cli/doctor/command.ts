@@ -1,30 +1,25 @@
 /** `svc doctor`: says what is broken, and how to repair it. */
 import type { Command } from 'commander'
 import { processEnvironment } from '../../platform/config/environment.ts'
-import { addExamples } from '../svc/examples.ts'
-
-interface Options {
-  readonly json?: boolean
-  readonly api?: string
-  readonly passwordFile?: string
-}
+import { defineCommand } from '../svc/commands.ts'
+import type { GlobalOptions } from '../svc/options.ts'
 
 export function addDoctorCommand(program: Command): void {
-  const doctor = program
-    .command('doctor')
-    .description('check the configuration, the servers, the programs and this machine, and print a fix for each fault')
-    .addHelpText(
-      'after',
-      `
+  const doctor = program.command('doctor').addHelpText(
+    'after',
+    `
 Checks the stack that npm start runs in SVC_DATA_DIR (.svc by default), or else the service that the environment
 configures: then run it with the variables of a worker. Changes nothing. --json prints
 {"checks":[{"name","status":"ok"|"warn"|"fail","detail","fix"}]}. Exit code 1: a check failed.`,
-    )
-    .action((_, command: Command) => examineService(command.optsWithGlobals()))
-  addExamples(doctor, ['', `--json | jq '.checks[] | select(.status != "ok")'`])
+  )
+  defineCommand(doctor, {
+    description: 'check the configuration, the servers, the programs and this machine, and print a fix for each fault',
+    examples: ['', `--json | jq '.checks[] | select(.status != "ok")'`],
+    run: examineService,
+  })
 }
 
-async function examineService({ json = false, api, passwordFile }: Options): Promise<void> {
+async function examineService({ json, api, passwordFile }: GlobalOptions): Promise<void> {
   // Large modules, which the other commands do not load.
   const [{ examine }, { exitCodeOf, formatJson, formatReport }, { readTarget }] = await Promise.all([
     import('./checks.ts'),

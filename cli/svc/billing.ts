@@ -1,117 +1,124 @@
 /** `svc billing`: the billing inbox, and accounts that pay for nothing. */
-import type { Command } from 'commander'
-import { expectSuccess } from '../../client/api-error.ts'
+import { Argument, type Command, Option } from 'commander'
 import type { Reply } from '../../client/reply.ts'
 import { billingEventStatuses, billingSources } from '../../domain/billing/event.ts'
-import { readAccountId } from './accounts.ts'
-import { confirm } from './confirmation.ts'
-import { connect } from './connection.ts'
-import { addExamples } from './examples.ts'
+import { byId, defineCommand, defined, defineRequest } from './commands.ts'
+import { defineList } from './lists.ts'
 import {
-  addDestructiveOptions,
-  addListOptions,
-  addReasonOption,
+  accountOption,
   type ChangeOptions,
   choiceOption,
+  destructiveOptions,
+  exampleId,
   type GlobalOptions,
-  type ListOptions,
-  parseAccount,
   parseId,
+  type ReasonOptions,
+  reasonOption,
 } from './options.ts'
-import { type Column, type Field, formatTime, printFields, printHeading, printJson } from './output.ts'
-import { printList } from './pages.ts'
+import { type Field, formatTime, printFields, printHeading } from './output.ts'
 
 type BillingEvent = Reply<'get', '/admin/billing/events'>['events'][number]
-type UnusedBilling = Reply<'get', '/admin/billing/accounts'>['accounts'][number]
 
-const eventId = ['<event>', 'id of the billing event', parseId] as const
-const exampleId = '5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90'
+const subject = { argument: new Argument('<event>', 'id of the billing event').argParser(parseId) }
 
 export function addBillingCommands(program: Command): void {
   const billing = program.command('billing').description('billing events, and accounts that pay for nothing')
-  addEventsCommands(billing.command('events').description('events of the billing provider and of operators'))
-  addExamples(billing.command('reconcile'), ['--dry-run', ''])
-    .option('--dry-run', 'report the differences and store nothing')
-    .description(
+  const events = billing.command('events').description('events of the billing provider and of operators')
+  addListCommand(events)
+  addEventCommands(events)
+  defineCommand<GlobalOptions & { readonly dryRun?: boolean }>(billing.command('reconcile'), {
+    description:
       "compare all subscriptions with the billing provider's list, and apply the differences. Works without the API, with the variables of the worker or a stack in SVC_DATA_DIR. Exit code 6 if differences wait for the next run",
-    )
-    .action((_, command: Command) => reconcile(command.optsWithGlobals()))
-  addExamples(addListOptions(billing.command('unused')), ['--billed without_plan', '--billed twice --all'])
-    .addOption(
-      choiceOption('--billed <how>', 'add-ons without a plan, or two plans', [
-        'without_plan',
-        'twice',
-      ]).makeOptionMandatory(),
-    )
-    .description('list accounts that pay for nothing')
-    .action((_, command: Command) => listUnused(command.optsWithGlobals()))
+    examples: ['--dry-run', ''],
+    options: [new Option('--dry-run', 'report the differences and store nothing')],
+    run: async ({ dryRun = false, ...options }) => {
+      // Large modules, which the other commands do not load.
+      const { reconcileBilling } = await import('../direct/billing-reconciliation.ts')
+      await reconcileBilling({ dryRun, ...options })
+    },
+  })
+  const kinds = ['without_plan', 'twice']
+  defineList(billing.command('unused'), {
+    description: 'list accounts that pay for nothing',
+    examples: ['--billed without_plan', '--billed twice --all'],
+    path: '/admin/billing/accounts',
+    key: 'accounts',
+    filters: {
+      billed: choiceOption('--billed <how>', 'add-ons without a plan, or two plans', kinds).makeOptionMandatory(),
+    },
+    columns: [
+      { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+      { header: 'EMAIL', value: ({ masked_email }) => masked_email },
+      { header: 'ADD-ONS WITHOUT PLAN', value: ({ addons_without_plan }) => addons_without_plan },
+      { header: 'BILLED PLANS', value: ({ billed_plans }) => billed_plans },
+    ],
+  })
 }
 
-function addEventsCommands(events: Command): void {
-  addExamples(addListOptions(events.command('list')), ['--status parked', '--user streamer@example.com --all --json'])
-    .addOption(choiceOption('--status <status>', 'only events with this status', billingEventStatuses))
-    .addOption(choiceOption('--provider <provider>', 'only events of this provider', billingSources))
-    .option('--user <account>', 'only events of this account: its email address or id', parseAccount)
-    .description('list billing events, newest first')
-    .action((_, command: Command) => listEvents(command.optsWithGlobals()))
-  addExamples(events.command('show').argument(...eventId), [exampleId])
-    .description('show a billing event with its normalised form')
-    .action((id: string, _, command: Command) => showEvent(id, command.optsWithGlobals()))
-  addExamples(addReasonOption(events.command('replay').argument(...eventId)), [exampleId])
-    .description('parse a billing event again and evaluate its account again; safe to repeat')
-    .action((id: string, _, command: Command) => replayEvent(id, command.optsWithGlobals()))
-  addExamples(addDestructiveOptions(events.command('dismiss').argument(...eventId)), [`${exampleId} --reason "test"`])
-    .description('set a parked or dead event aside')
-    .action((id: string, _, command: Command) => dismissEvent(id, command.optsWithGlobals()))
+function addListCommand(events: Command): void {
+  defineList(events.command('list'), {
+    description: 'list billing events, newest first',
+    examples: ['--status parked', '--user streamer@example.com --all --json'],
+    path: '/admin/billing/events',
+    key: 'events',
+    filters: {
+      status: choiceOption('--status <status>', 'only events with this status', billingEventStatuses),
+      provider: choiceOption('--provider <provider>', 'only events of this provider', billingSources),
+      user_id: accountOption('only events of this account'),
+    },
+    columns: [
+      { header: 'EVENT', value: ({ id }) => id },
+      { header: 'RECEIVED', value: ({ received_at }) => formatTime(received_at) },
+      { header: 'STATUS', value: ({ status }) => status },
+      { header: 'PROVIDER', value: ({ provider }) => provider },
+      { header: 'TYPE', value: ({ type }) => type },
+      { header: 'ACTION', value: ({ action }) => action },
+      { header: 'ACCOUNT', value: ({ user_id }) => user_id },
+      { header: 'EMAIL', value: ({ masked_email }) => masked_email },
+      { header: 'ERROR', value: ({ error }) => error },
+    ],
+  })
 }
 
-const eventColumns: readonly Column<BillingEvent>[] = [
-  { header: 'EVENT', value: ({ id }) => id },
-  { header: 'RECEIVED', value: ({ received_at }) => formatTime(received_at) },
-  { header: 'STATUS', value: ({ status }) => status },
-  { header: 'PROVIDER', value: ({ provider }) => provider },
-  { header: 'TYPE', value: ({ type }) => type },
-  { header: 'ACTION', value: ({ action }) => action },
-  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
-  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
-  { header: 'ERROR', value: ({ error }) => error },
-]
-
-interface EventFilter {
-  readonly status?: (typeof billingEventStatuses)[number]
-  readonly provider?: (typeof billingSources)[number]
-  readonly user?: string
-}
-
-async function listEvents(options: ListOptions & EventFilter): Promise<void> {
-  const api = await connect(options)
-  const { status, provider, user } = options
-  const filter = {
-    ...(status === undefined ? {} : { status }),
-    ...(provider === undefined ? {} : { provider }),
-    ...(user === undefined ? {} : { user_id: await readAccountId(api, user) }),
-  }
-  const readPage = async (cursor: { cursor?: string }) =>
-    expectSuccess(await api.GET('/api/v1/admin/billing/events', { params: { query: { ...filter, ...cursor } } }))
-  await printList({ key: 'events', columns: eventColumns, readPage }, options)
-}
-
-async function showEvent(id: string, options: GlobalOptions): Promise<void> {
-  const api = await connect(options)
-  const reply = expectSuccess(await api.GET('/api/v1/admin/billing/events/{id}', { params: { path: { id } } }))
-  if (options.json) return printJson(reply)
-  const { event } = reply
-  printFields([
-    ...eventFields(event),
-    ['subscription', event.subscription_id],
-    ['names account', event.user_ref],
-    ['failed requests', event.attempts],
-    ['next request', formatTime(event.next_attempt_at)],
-    ['applied', formatTime(event.applied_at)],
-  ])
-  if (event.normalised === null) return
-  printHeading('Normalised')
-  printFields(Object.entries(event.normalised))
+function addEventCommands(events: Command): void {
+  defineRequest(events.command('show'), {
+    description: 'show a billing event with its normalised form',
+    examples: [exampleId],
+    subject,
+    request: (api, id) => api.GET('/api/v1/admin/billing/events/{id}', byId(id)),
+    print: ({ event }) => {
+      printFields([
+        ...eventFields(event),
+        ['subscription', event.subscription_id],
+        ['names account', event.user_ref],
+        ['failed requests', event.attempts],
+        ['next request', formatTime(event.next_attempt_at)],
+        ['applied', formatTime(event.applied_at)],
+      ])
+      if (event.normalised === null) return
+      printHeading('Normalised')
+      printFields(Object.entries(event.normalised))
+    },
+  })
+  defineRequest(events.command('replay'), {
+    description: 'parse a billing event again and evaluate its account again; safe to repeat',
+    examples: [exampleId],
+    subject,
+    options: [reasonOption],
+    request: (api, id, { reason }: ChangeOptions) =>
+      api.POST('/api/v1/admin/billing/events/{id}/replay', { ...byId(id), body: defined({ reason }) }),
+    print: ({ event }) => printFields(eventFields(event)),
+  })
+  defineRequest(events.command('dismiss'), {
+    description: 'set a parked or dead event aside',
+    examples: [`${exampleId} --reason "test"`],
+    subject,
+    options: destructiveOptions,
+    question: (id) => `Dismiss the billing event ${id}?`,
+    request: (api, id, { reason }: ReasonOptions) =>
+      api.POST('/api/v1/admin/billing/events/{id}/dismiss', { ...byId(id), body: { reason } }),
+    print: ({ event }) => printFields(eventFields(event)),
+  })
 }
 
 const eventFields = (event: BillingEvent): Field[] => [
@@ -127,42 +134,3 @@ const eventFields = (event: BillingEvent): Field[] => [
   ['received', formatTime(event.received_at)],
   ['occurred', formatTime(event.occurred_at)],
 ]
-
-async function replayEvent(id: string, options: ChangeOptions): Promise<void> {
-  const api = await connect(options)
-  const body = options.reason === undefined ? {} : { reason: options.reason }
-  const params = { path: { id } }
-  printChange(expectSuccess(await api.POST('/api/v1/admin/billing/events/{id}/replay', { params, body })), options)
-}
-
-async function dismissEvent(id: string, options: ChangeOptions): Promise<void> {
-  const api = await connect(options)
-  await confirm(`Dismiss the billing event ${id}?`, options)
-  const body = { reason: options.reason ?? '' }
-  const params = { path: { id } }
-  printChange(expectSuccess(await api.POST('/api/v1/admin/billing/events/{id}/dismiss', { params, body })), options)
-}
-
-const printChange = (reply: { event: BillingEvent }, { json }: GlobalOptions): void =>
-  json ? printJson(reply) : printFields(eventFields(reply.event))
-
-const unusedColumns: readonly Column<UnusedBilling>[] = [
-  { header: 'ACCOUNT', value: ({ user_id }) => user_id },
-  { header: 'EMAIL', value: ({ masked_email }) => masked_email },
-  { header: 'ADD-ONS WITHOUT PLAN', value: ({ addons_without_plan }) => addons_without_plan },
-  { header: 'BILLED PLANS', value: ({ billed_plans }) => billed_plans },
-]
-
-async function listUnused(options: ListOptions & { readonly billed: 'without_plan' | 'twice' }): Promise<void> {
-  const api = await connect(options)
-  const { billed } = options
-  const readPage = async (cursor: { cursor?: string }) =>
-    expectSuccess(await api.GET('/api/v1/admin/billing/accounts', { params: { query: { billed, ...cursor } } }))
-  await printList({ key: 'accounts', columns: unusedColumns, readPage }, options)
-}
-
-async function reconcile({ dryRun = false, ...options }: GlobalOptions & { readonly dryRun?: boolean }): Promise<void> {
-  // Large modules, which the other commands do not load.
-  const { reconcileBilling } = await import('../direct/billing-reconciliation.ts')
-  await reconcileBilling({ dryRun, ...options })
-}

@@ -1,6 +1,6 @@
 /** `svc completion`: scripts with which a shell completes commands, options and their values. */
 import { Argument, type Command } from 'commander'
-import { pathOf } from './examples.ts'
+import { pathOf } from './commands.ts'
 import { printLine } from './output.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const

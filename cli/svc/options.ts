@@ -1,6 +1,5 @@
 /** Options that several commands have, and how their values are checked. */
-
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { closest, distance } from 'fastest-levenshtein'
 import { isUuid } from '../../domain/uuid.ts'
 import type { ConnectionOptions } from './connection.ts'
@@ -10,18 +9,15 @@ export interface GlobalOptions extends ConnectionOptions {
   readonly json?: true
 }
 
-export interface ListOptions extends GlobalOptions {
-  readonly all?: true
-  readonly cursor?: string
-}
-
 export interface ConfirmableOptions extends GlobalOptions {
   readonly yes?: true
 }
 
-export interface ChangeOptions extends ConfirmableOptions {
+export interface ChangeOptions {
   readonly reason?: string
 }
+
+export type ReasonOptions = Required<ChangeOptions>
 
 /** More differences are no misspelling. */
 const misspellingMax = 3
@@ -44,9 +40,12 @@ export function choiceOption(flags: string, description: string, values: readonl
   return new Option(flags, description).choices(values).argParser(parse)
 }
 
+/** Of an event or a session. */
+export const exampleId = '5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90'
+
 export function parseId(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
-  throw new InvalidArgumentError('It is not an id, such as 5d3f0c62-8a1e-4b7d-9c05-2f6e1a7b4d90.')
+  throw new InvalidArgumentError(`It is not an id, such as ${exampleId}.`)
 }
 
 /** An email address or an id, with which a command names an account. */
@@ -55,6 +54,10 @@ export function parseAccount(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It is neither an email address nor the id of an account.')
 }
+
+/** @param description what the lists of an account are limited to. */
+export const accountOption = (description: string): Option =>
+  new Option('--user <account>', `${description}: its email address or id`).argParser(parseAccount)
 
 export const parseWholeNumber =
   (min: number, max: number) =>
@@ -73,20 +76,12 @@ export function parseTime(argument: string): string {
   throw new InvalidArgumentError('It is not a time such as 2027-01-31 or 2027-01-31T18:00:00Z.')
 }
 
-export const addListOptions = (command: Command): Command =>
-  command
-    .option('--cursor <cursor>', 'show the page that follows this one')
-    .addOption(new Option('--all', 'show all pages').conflicts('cursor'))
+export const cursorOption = new Option('--cursor <cursor>', 'show the page that follows this one')
+export const allOption = new Option('--all', 'show all pages').conflicts('cursor')
 
-export const addReasonOption = (command: Command): Command =>
-  command.option('--reason <text>', 'why, for the audit trail')
+export const reasonOption = new Option('--reason <text>', 'why, for the audit trail')
+export const requiredReasonOption = new Option('--reason <text>', 'why, for the audit trail').makeOptionMandatory()
+export const confirmationOption = new Option('-y, --yes', 'do not ask for confirmation on a terminal')
 
-export const addConfirmationOption = (command: Command): Command =>
-  command.option('-y, --yes', 'do not ask for confirmation on a terminal')
-
-export const addRequiredReasonOption = (command: Command): Command =>
-  command.requiredOption('--reason <text>', 'why, for the audit trail')
-
-/** For commands that end or take away something. */
-export const addDestructiveOptions = (command: Command): Command =>
-  addConfirmationOption(addRequiredReasonOption(command))
+/** Of commands that end or take away something. */
+export const destructiveOptions = [requiredReasonOption, confirmationOption]

@@ -1,26 +1,19 @@
 /** `svc overview`: the health of the service and the last hour. */
 import type { Command } from 'commander'
-import { expectSuccess } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
-import { connect } from './connection.ts'
-import { addExamples } from './examples.ts'
-import type { GlobalOptions } from './options.ts'
-import { formatDuration, formatTime, printFields, printHeading, printJson, printTable } from './output.ts'
+import { defineRequest } from './commands.ts'
+import { formatDuration, formatTime, printFields, printHeading, printTable } from './output.ts'
 
 type Overview = Reply<'get', '/admin/overview'>
 type Minute = Overview['minutes'][number]
 
 export function addOverviewCommand(program: Command): void {
-  addExamples(program.command('overview'), ['', '--json'])
-    .description('show the health of the service and the last hour')
-    .action((_, command: Command) => showOverview(command.optsWithGlobals()))
-}
-
-async function showOverview(options: GlobalOptions): Promise<void> {
-  const api = await connect(options)
-  const overview = expectSuccess(await api.GET('/api/v1/admin/overview'))
-  if (options.json) return printJson(overview)
-  printOverview(overview)
+  defineRequest(program.command('overview'), {
+    description: 'show the health of the service and the last hour',
+    examples: ['', '--json'],
+    request: (api) => api.GET('/api/v1/admin/overview'),
+    print: printOverview,
+  })
 }
 
 function printOverview(overview: Overview): void {

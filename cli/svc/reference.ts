@@ -1,6 +1,6 @@
 /** The reference of all commands in docs/cli.md, made from the commands themselves. */
 import type { Command } from 'commander'
-import { pathOf } from './examples.ts'
+import { pathOf } from './commands.ts'
 import { exitCodeTexts } from './exit-codes.ts'
 
 const columns = 100

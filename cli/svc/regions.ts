@@ -1,41 +1,13 @@
 /** `svc regions`: regions with their instances. */
-import type { Command } from 'commander'
-import { expectSuccess } from '../../client/api-error.ts'
+import { Argument, type Command } from 'commander'
+import type { ApiClient } from '../../client/client.ts'
 import type { Reply } from '../../client/reply.ts'
-import { confirm } from './confirmation.ts'
-import { connect } from './connection.ts'
-import { addExamples } from './examples.ts'
-import {
-  addDestructiveOptions,
-  addRequiredReasonOption,
-  type ConfirmableOptions,
-  type GlobalOptions,
-} from './options.ts'
-import { type Column, formatTime, printJson, printRemark, printTable } from './output.ts'
+import { defineRequest } from './commands.ts'
+import { destructiveOptions, type ReasonOptions, requiredReasonOption } from './options.ts'
+import { type Column, formatTime, printRemark, printTable } from './output.ts'
 
-type Region = Reply<'get', '/admin/regions'>['regions'][number]
-
-const region = ['<region>', 'id of the region'] as const
-
-export function addRegionsCommands(program: Command): void {
-  const regions = program.command('regions').description('regions with their instances')
-  addExamples(regions.command('list'), ['', '--json'])
-    .description('list regions')
-    .action((_, command: Command) => listRegions(command.optsWithGlobals()))
-  addExamples(addDestructiveOptions(regions.command('drain').argument(...region)), [
-    'eu-central --reason "maintenance of the provider"',
-  ])
-    .description('refuse new sessions in a region; its live sessions run on')
-    .action((id: string, _, command: Command) => changeRegion(id, 'drain', command.optsWithGlobals()))
-  addExamples(addRequiredReasonOption(regions.command('resume').argument(...region)), [
-    'eu-central --reason "the maintenance is over"',
-  ])
-    .description('allow new sessions again')
-    .action((id: string, _, command: Command) => changeRegion(id, 'resume', command.optsWithGlobals()))
-}
-
-const columns: readonly Column<Region>[] = [
-  { header: 'REGION', value: ({ region: name }) => name },
+const columns: readonly Column<Reply<'get', '/admin/regions'>['regions'][number]>[] = [
+  { header: 'REGION', value: ({ region }) => region },
   { header: 'NAME', value: ({ display_name }) => display_name },
   { header: 'PROVIDER', value: ({ provider }) => provider },
   { header: 'CAPACITY', value: ({ capacity }) => capacity },
@@ -46,25 +18,37 @@ const columns: readonly Column<Region>[] = [
   { header: 'DRAINED SINCE', value: ({ drained_at }) => formatTime(drained_at) },
 ]
 
-async function listRegions(options: GlobalOptions): Promise<void> {
-  const api = await connect(options)
-  const reply = expectSuccess(await api.GET('/api/v1/admin/regions'))
-  if (options.json) return printJson(reply)
-  printTable(columns, reply.regions)
-}
-
-interface RegionChangeOptions extends ConfirmableOptions {
-  readonly reason: string
-}
-
-async function changeRegion(id: string, change: 'drain' | 'resume', options: RegionChangeOptions): Promise<void> {
-  const api = await connect(options)
-  if (change === 'drain') await confirm(`Refuse new sessions in ${id}?`, options)
-  const body = { reason: options.reason }
-  const params = { path: { region: id } }
-  const reply = expectSuccess(await api.POST(`/api/v1/admin/regions/{region}/${change}`, { params, body }))
-  if (options.json) return printJson(reply)
-  printTable(columns, [reply.region])
-  if (change === 'drain')
-    printRemark(`Its live sessions run on. To end the drain: svc regions resume ${id} --reason TEXT`)
+export function addRegionsCommands(program: Command): void {
+  const regions = program.command('regions').description('regions with their instances')
+  const subject = { argument: new Argument('<region>', 'id of the region') }
+  const changeBy =
+    (change: 'drain' | 'resume') =>
+    (api: ApiClient, region: string, { reason }: ReasonOptions) =>
+      api.POST(`/api/v1/admin/regions/{region}/${change}`, { params: { path: { region } }, body: { reason } })
+  defineRequest(regions.command('list'), {
+    description: 'list regions',
+    examples: ['', '--json'],
+    request: (api) => api.GET('/api/v1/admin/regions'),
+    print: (reply) => printTable(columns, reply.regions),
+  })
+  defineRequest(regions.command('drain'), {
+    description: 'refuse new sessions in a region; its live sessions run on',
+    examples: ['eu-central --reason "maintenance of the provider"'],
+    subject,
+    options: destructiveOptions,
+    question: (id) => `Refuse new sessions in ${id}?`,
+    request: changeBy('drain'),
+    print: ({ region }, id) => {
+      printTable(columns, [region])
+      printRemark(`Its live sessions run on. To end the drain: svc regions resume ${id} --reason TEXT`)
+    },
+  })
+  defineRequest(regions.command('resume'), {
+    description: 'allow new sessions again',
+    examples: ['eu-central --reason "the maintenance is over"'],
+    subject,
+    options: [requiredReasonOption],
+    request: changeBy('resume'),
+    print: ({ region }) => printTable(columns, [region]),
+  })
 }

@@ -3,17 +3,19 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, ApiUnreachableError, expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
+import { listLiveSessions, type Session } from '../live-sessions.ts'
+import { readAccountId } from './accounts.ts'
+import { byId, defined } from './commands.ts'
 import { connect } from './connection.ts'
 import type { GlobalOptions } from './options.ts'
 import { formatCell, formatTime, printLine, printRemark } from './output.ts'
-import { inspectSession, readFilter, type Session, type SessionFilter } from './session-requests.ts'
 
-export interface WatchOptions extends GlobalOptions, SessionFilter {
+export interface WatchOptions extends GlobalOptions {
+  readonly region?: string
+  readonly user?: string
   /** Seconds. */
   readonly interval: number
 }
-
-const liveStates = ['provisioning', 'active', 'grace'] as const
 
 /** Ends after Ctrl-C, or when the session with the id has stopped. Rejects when the first request fails. */
 export async function watchSessions(id: string | undefined, options: WatchOptions): Promise<void> {
@@ -48,11 +50,10 @@ const sessionReader =
   (api: ApiClient, id: string): SessionsReader =>
   async () => [(await inspectSession(api, id)).session]
 
-async function liveSessionsReader(api: ApiClient, options: SessionFilter): Promise<SessionsReader> {
-  const filter = await readFilter(api, options)
+async function liveSessionsReader(api: ApiClient, { region, user }: WatchOptions): Promise<SessionsReader> {
+  const filter = defined({ region, user_id: user && (await readAccountId(api, user)) })
   return async (liveBefore) => {
-    const live: Session[] = []
-    for (const state of liveStates) live.push(...(await listSessions(api, { ...filter, state })))
+    const live = await listLiveSessions(api, { filter })
     const gone = liveBefore.filter((id) => live.every(({ session_id }) => session_id !== id))
     const ended: Session[] = []
     for (const id of gone) ended.push((await inspectSession(api, id)).session)
@@ -60,13 +61,11 @@ async function liveSessionsReader(api: ApiClient, options: SessionFilter): Promi
   }
 }
 
-type Query = Awaited<ReturnType<typeof readFilter>> & { state: (typeof liveStates)[number]; cursor?: string }
+const inspectSession = async (api: ApiClient, id: string) =>
+  expectSuccess(await api.GET('/api/v1/admin/sessions/{id}', byId(id)), describeInspection(id))
 
-async function listSessions(api: ApiClient, query: Query): Promise<readonly Session[]> {
-  const page = expectSuccess(await api.GET('/api/v1/admin/sessions', { params: { query } }))
-  const cursor = page.next_cursor
-  return cursor ? [...page.sessions, ...(await listSessions(api, { ...query, cursor }))] : page.sessions
-}
+/** The start of an error. */
+export const describeInspection = (id: string): string => `The request for ${id}`
 
 /** An outage of the API does not end the command, and neither does a refusal for a time. */
 function remarkOutage(error: unknown): undefined {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { pathOf } from '../../../cli/svc/examples.ts'
+import { pathOf } from '../../../cli/svc/commands.ts'
 import { createProgram } from '../../../cli/svc/program.ts'
 import { formatReference } from '../../../cli/svc/reference.ts'
 
