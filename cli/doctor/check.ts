@@ -22,9 +22,8 @@ export interface CheckResult extends Finding {
 }
 
 /** Something that is wrong. */
-export interface Problem {
+export interface Problem extends Finding {
   readonly status: 'warn' | 'fail'
-  readonly detail: string
   readonly fix: string
 }
 
@@ -54,8 +53,13 @@ export const fail = (detail: string, fix: string): Problem => ({ status: 'fail',
 /** For a check that depends on another one, which names the fault. */
 export const notChecked = (cause: string): Finding => warn(`not checked: ${cause}`, 'Repair that first.')
 
-/** One finding for several problems, as severe as the worst of them. @param detail what was seen without them. */
-export function combine(detail: string, problems: readonly Problem[]): Finding {
+/**
+ * One finding for several problems, as severe as the worst of them.
+ * @param detail what was seen without them.
+ * @param possible false or undefined for a problem that was not found.
+ */
+export function combine(detail: string, possible: readonly (Problem | false | undefined)[]): Finding {
+  const problems = possible.filter((problem) => problem !== false && problem !== undefined)
   if (problems.length === 0) return ok(detail)
   const isFailed = problems.some(({ status }) => status === 'fail')
   return {

@@ -26,7 +26,7 @@ async function checkClocks(apiUrl: string | undefined, { sql, obstacle }: Databa
     await Promise.all([usable ? readDatabaseSkews(usable) : [], apiUrl === undefined ? [] : readApiSkew(apiUrl)])
   ).flat()
   if (skews.length === 0) return notChecked('neither Postgres nor the API answers')
-  return combine(skews.map(describe).join(', '), skews.flatMap(toProblem))
+  return combine(skews.map(describe).join(', '), skews.map(findProblem))
 }
 
 async function readDatabaseSkews(sql: Database): Promise<Skew[]> {
@@ -65,13 +65,9 @@ async function measureSkew(readMillis: () => Promise<number>): Promise<number> {
 const describe = ({ clocks, seconds }: Skew): string =>
   `the clocks of ${clocks} differ by ${Math.abs(seconds).toFixed(1)} s`
 
-function toProblem(skew: Skew): Problem[] {
+function findProblem(skew: Skew): Problem | undefined {
   const seconds = Math.abs(skew.seconds)
-  if (seconds <= skewSecondsWarn) return []
-  return [
-    (seconds > skewSecondsMax ? fail : warn)(
-      describe(skew),
-      'Synchronise all clocks with NTP: timedatectl set-ntp true, or chrony.',
-    ),
-  ]
+  if (seconds <= skewSecondsWarn) return undefined
+  const problem = seconds > skewSecondsMax ? fail : warn
+  return problem(describe(skew), 'Synchronise all clocks with NTP: timedatectl set-ntp true, or chrony.')
 }

@@ -27,32 +27,31 @@ async function checkDisk(dataDir: string): Promise<Finding> {
   const freeInodesPart = files === 0 ? 1 : ffree / files
   const size = `${Math.round(freeBytes / mebibyte)} MiB`
   const inodes = `${Math.round(freeInodesPart * 100)} % of the inodes`
-  const isWritable = await access(folder, constants.W_OK).then(
-    () => true,
-    () => false,
-  )
+  const isWritable = await isAccessible(folder, constants.W_OK)
   return combine(`${size} and ${inodes} are free at ${folder}`, [
-    ...limitProblems(`only ${size} are free at ${folder}`, freeBytes, freeBytesMin, freeBytesWarn),
-    ...limitProblems(`only ${inodes} are free at ${folder}`, freeInodesPart, freeInodesPartMin, freeInodesPartWarn),
-    ...(isWritable ? [] : [fail(`${folder} can't be written`, 'Change its owner or its mode, or set SVC_DATA_DIR.')]),
+    findShortage(`only ${size} are free at ${folder}`, freeBytes, freeBytesMin, freeBytesWarn),
+    findShortage(`only ${inodes} are free at ${folder}`, freeInodesPart, freeInodesPartMin, freeInodesPartWarn),
+    !isWritable && fail(`${folder} can't be written`, 'Change its owner or its mode, or set SVC_DATA_DIR.'),
   ])
 }
 
-function limitProblems(detail: string, free: number, failBelow: number, warnBelow: number): Problem[] {
-  if (free >= warnBelow) return []
-  return [
-    (free < failBelow ? fail : warn)(detail, 'Free some space there, or set SVC_DATA_DIR to a folder on another disk.'),
-  ]
+function findShortage(detail: string, free: number, failBelow: number, warnBelow: number): Problem | undefined {
+  if (free >= warnBelow) return undefined
+  const problem = free < failBelow ? fail : warn
+  return problem(detail, 'Free some space there, or set SVC_DATA_DIR to a folder on another disk.')
 }
 
 /** The folder, or the nearest one above it that exists. */
 async function findExisting(folder: string): Promise<string> {
-  const exists = await access(folder).then(
+  const exists = await isAccessible(folder, constants.F_OK)
+  return exists || dirname(folder) === folder ? folder : findExisting(dirname(folder))
+}
+
+const isAccessible = (folder: string, mode: number): Promise<boolean> =>
+  access(folder, mode).then(
     () => true,
     () => false,
   )
-  return exists || dirname(folder) === folder ? folder : findExisting(dirname(folder))
-}
 
 function checkVideoEngine({ relay, regions }: Config): Finding {
   if (!regions.some(({ provider }) => provider === 'local')) return ok('no region runs relays on this machine')

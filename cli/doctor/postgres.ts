@@ -9,7 +9,7 @@ import {
 } from '../../db/operations/server-status.ts'
 import { findPooling, type Pooling, undeclaredPooling } from '../../db/pooling.ts'
 import { parseDatabaseUrl } from '../../platform/config/database-url.ts'
-import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
+import { type Check, combine, type Finding, fail, notChecked, warn } from './check.ts'
 import { type DatabaseError, describeFault, fixOf } from './database-faults.ts'
 import type { Target } from './target.ts'
 
@@ -71,8 +71,8 @@ async function checkServer({ databaseUrl, running }: Target, { sql, obstacle }: 
   ])
   const { version, connections, connectionsMax } = status
   const problems = [
-    ...settingProblems(status, isEmbedded),
-    ...poolingProblems(pooling, status, isTransactionPooled(sql)),
+    ...findSettingProblems(status, isEmbedded),
+    ...findPoolingProblems(pooling, status, isTransactionPooled(sql)),
     ...standbys
       .filter(({ lagSeconds }) => (lagSeconds ?? 0) > standbyLagSecondsMax)
       .map(({ name, lagSeconds }) =>
@@ -98,73 +98,52 @@ async function checkServer({ databaseUrl, running }: Target, { sql, obstacle }: 
   )
 }
 
-function settingProblems(status: ServerStatus, isEmbedded: boolean): Problem[] {
+function findSettingProblems(status: ServerStatus, isEmbedded: boolean) {
   const { version, majorVersion, connections, connectionsMax } = status
-  const isOff = [
-    ...(status.fsync === 'off' ? ['fsync'] : []),
-    ...(status.fullPageWrites === 'off' ? ['full_page_writes'] : []),
-  ]
+  const findUnsafe = (name: string, value: string) =>
+    value === 'off' &&
+    fail(
+      `${name} is off: a crash of the machine can destroy the database`,
+      `Set ${name} = on in postgresql.conf and restart Postgres.`,
+    )
   return [
-    ...(status.isReadOnly
-      ? [fail('the server is a standby or read-only', 'Let DATABASE_URL name the primary server.')]
-      : []),
-    ...isOff.map((name) =>
-      fail(
-        `${name} is off: a crash of the machine can destroy the database`,
-        `Set ${name} = on in postgresql.conf and restart Postgres.`,
-      ),
-    ),
-    ...(status.synchronousCommit === 'off'
-      ? [
-          warn(
-            'synchronous_commit is off: a crash loses what was confirmed just before',
-            'Set synchronous_commit = on.',
-          ),
-        ]
-      : []),
+    status.isReadOnly && fail('the server is a standby or read-only', 'Let DATABASE_URL name the primary server.'),
+    findUnsafe('fsync', status.fsync),
+    findUnsafe('full_page_writes', status.fullPageWrites),
+    status.synchronousCommit === 'off' &&
+      warn('synchronous_commit is off: a crash loses what was confirmed just before', 'Set synchronous_commit = on.'),
     // The embedded server has no standby and no archive.
-    ...(status.walLevel === 'minimal' && !isEmbedded
-      ? [
-          warn(
-            'wal_level is minimal: neither a standby nor an archive is possible',
-            'Set wal_level = replica and restart Postgres.',
-          ),
-        ]
-      : []),
-    ...(majorVersion < testedVersion
-      ? [
-          warn(
-            `the version is ${version}, and the service is tested with ${testedVersion}`,
-            `Upgrade Postgres to ${testedVersion}.`,
-          ),
-        ]
-      : []),
-    ...(connections > connectionsPartMax * connectionsMax
-      ? [
-          warn(
-            `${connections} of ${connectionsMax} connections are in use`,
-            'Raise max_connections, or lower SVC_DATABASE_POOL of the programs.',
-          ),
-        ]
-      : []),
+    status.walLevel === 'minimal' &&
+      !isEmbedded &&
+      warn(
+        'wal_level is minimal: neither a standby nor an archive is possible',
+        'Set wal_level = replica and restart Postgres.',
+      ),
+    majorVersion < testedVersion &&
+      warn(
+        `the version is ${version}, and the service is tested with ${testedVersion}`,
+        `Upgrade Postgres to ${testedVersion}.`,
+      ),
+    connections > connectionsPartMax * connectionsMax &&
+      warn(
+        `${connections} of ${connectionsMax} connections are in use`,
+        'Raise max_connections, or lower SVC_DATABASE_POOL of the programs.',
+      ),
   ]
 }
 
-function poolingProblems(pooling: Pooling, { statementTimeout }: ServerStatus, isDeclared: boolean): Problem[] {
-  if (!isDeclared) return pooling === 'transactions' ? [fail(undeclaredPooling.fault, undeclaredPooling.fix)] : []
+function findPoolingProblems(pooling: Pooling, { statementTimeout }: ServerStatus, isDeclared: boolean) {
+  if (!isDeclared) return [pooling === 'transactions' && fail(undeclaredPooling.fault, undeclaredPooling.fix)]
   return [
     warn(
       'the pooler passes no NOTIFY on: changes reach pages and warm instances late',
       'Use session mode of the pooler or the server itself where this matters (docs/operating.md).',
     ),
-    ...(statementTimeout === '0'
-      ? [
-          warn(
-            'statements outside of transactions have no limit of time',
-            'Set one for the role of DATABASE_URL: alter role … set statement_timeout = 20000.',
-          ),
-        ]
-      : []),
+    statementTimeout === '0' &&
+      warn(
+        'statements outside of transactions have no limit of time',
+        'Set one for the role of DATABASE_URL: alter role … set statement_timeout = 20000.',
+      ),
   ]
 }
 
@@ -175,38 +154,23 @@ async function checkMigrations(sql: Database): Promise<Finding> {
     return fail(fault, `Nothing is changed yet: ${fix}.`)
   }
   return combine('the schema has every migration of this version, and no other', [
-    ...(pending.length > 0
-      ? [
-          fail(
-            `missing: ${formatNames(pending)}`,
-            'Apply them: npm run migrate (the next start of the api or a worker does it too).',
-          ),
-        ]
-      : []),
-    ...(refused.length > 0
-      ? [
-          fail(
-            `of a newer version: ${formatNames(refused)}`,
-            'Run the newer version of the service with this database.',
-          ),
-        ]
-      : []),
-    ...(newer.length > 0
-      ? [
-          warn(
-            `of a newer version, beside which this one may run: ${formatNames(newer)}`,
-            'Nothing for now: this version works with them. Run the newer version when its fault is mended.',
-          ),
-        ]
-      : []),
-    ...(changed.length > 0
-      ? [
-          fail(
-            `changed after they were applied: ${formatNames(changed)}`,
-            'Restore these files, and write a new migration.',
-          ),
-        ]
-      : []),
+    pending.length > 0 &&
+      fail(
+        `missing: ${formatNames(pending)}`,
+        'Apply them: npm run migrate (the next start of the api or a worker does it too).',
+      ),
+    refused.length > 0 &&
+      fail(`of a newer version: ${formatNames(refused)}`, 'Run the newer version of the service with this database.'),
+    newer.length > 0 &&
+      warn(
+        `of a newer version, beside which this one may run: ${formatNames(newer)}`,
+        'Nothing for now: this version works with them. Run the newer version when its fault is mended.',
+      ),
+    changed.length > 0 &&
+      fail(
+        `changed after they were applied: ${formatNames(changed)}`,
+        'Restore these files, and write a new migration.',
+      ),
   ])
 }
 

@@ -57,41 +57,32 @@ async function checkSecrets(
   const generated = running ? [secretsFile(stack.dataDir)] : []
   const files = [...variables.flatMap((name) => environment[`${name}_FILE`] ?? []), ...generated]
   const problems = await Promise.all([
-    ...secrets.map((secret) => findWeakness(secret, secrets)),
-    ...files.map(findAgeProblems),
-    ...generated.map(findModeProblems),
+    ...secrets.flatMap((secret) => findWeaknesses(secret, secrets)),
+    ...files.map(findAgeProblem),
+    ...generated.map(findModeProblem),
   ])
-  return combine(`${variables.length} secrets, none of them weak, old or equal to another`, problems.flat())
+  return combine(`${variables.length} secrets, none of them weak, old or equal to another`, problems)
 }
 
-function findWeakness({ variable, value }: NamedSecret, secrets: readonly NamedSecret[]): Problem[] {
-  const equal = secrets.find((other) => other.value === value && other.variable !== variable)
+function findWeaknesses({ variable, value }: NamedSecret, secrets: readonly NamedSecret[]) {
+  const equal = secrets.find((other) => other.value === value && other.variable !== variable)?.variable
+  const isFirst = equal !== undefined && variable < equal
   return [
-    ...(equal && variable < equal.variable
-      ? [
-          fail(
-            `${variable} and ${equal.variable} are equal`,
-            `${adviseSecret(variable)} ${adviseSecret(equal.variable)}`,
-          ),
-        ]
-      : []),
-    ...(new Set(value).size < differentCharactersMin
-      ? [fail(`${variable} is easy to guess`, adviseSecret(variable))]
-      : []),
+    isFirst && fail(`${variable} and ${equal} are equal`, `${adviseSecret(variable)} ${adviseSecret(equal)}`),
+    new Set(value).size < differentCharactersMin && fail(`${variable} is easy to guess`, adviseSecret(variable)),
   ]
 }
 
-async function findAgeProblems(file: string): Promise<Problem[]> {
+async function findAgeProblem(file: string): Promise<Problem | false> {
   const ageDays = Math.floor((Date.now() - (await stat(file)).mtimeMs) / dayMillis)
-  if (ageDays <= ageDaysMax) return []
-  return [warn(`${file} is ${ageDays} days old`, 'Rotate the secret (docs/operating.md, Configuration).')]
+  const fix = 'Rotate the secret (docs/operating.md, Configuration).'
+  return ageDays > ageDaysMax && warn(`${file} is ${ageDays} days old`, fix)
 }
 
-async function findModeProblems(file: string): Promise<Problem[]> {
+async function findModeProblem(file: string): Promise<Problem | false> {
   const mode = (await stat(file)).mode & 0o777
-  return (mode & 0o077) === 0
-    ? []
-    : [fail(`${file} can be read by other users (mode ${mode.toString(8)})`, `chmod 600 ${file}`)]
+  const detail = `${file} can be read by other users (mode ${mode.toString(8)})`
+  return (mode & 0o077) !== 0 && fail(detail, `chmod 600 ${file}`)
 }
 
 /** Whether the configured keys open what is stored. */

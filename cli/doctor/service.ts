@@ -1,4 +1,5 @@
 /** The programs of the service: worker, API and site, and the ports that they listen on. */
+import type { Database } from '../../db/connection.ts'
 import { countAliveWorkers, heartbeatSecondsMax } from '../../db/operations/workers.ts'
 import { isLoopback } from '../../platform/config/mail-values.ts'
 import { isFreePort } from '../../platform/embedded/ports.ts'
@@ -22,16 +23,18 @@ export function serviceChecks(target: Target, database: DatabaseAccess): Check[]
     { name: 'site', url: target.siteUrl, variable: 'SVC_SITE_PORT', urlVariable: 'SVC_SITE_URL' },
   ]
   return [
-    { name: 'worker', run: () => withDatabase(database, async (sql) => checkWorkers(await countAliveWorkers(sql))) },
+    { name: 'worker', run: () => withDatabase(database, checkWorkers) },
     ...programs.map((program) => ({ name: program.name, run: () => checkProgram(program, target) })),
     { name: 'ports', run: () => checkPorts(programs) },
   ]
 }
 
-const checkWorkers = (alive: number): Finding =>
-  combine(`${alive} worker${alive === 1 ? '' : 's'} with a heartbeat in the last ${heartbeatSecondsMax} s`, [
-    ...(alive === 0 ? [fail(`no worker with a heartbeat in the last ${heartbeatSecondsMax} s`, startWorkerFix)] : []),
-  ])
+async function checkWorkers(sql: Database): Promise<Finding> {
+  const alive = await countAliveWorkers(sql)
+  const condition = `with a heartbeat in the last ${heartbeatSecondsMax} s`
+  if (alive === 0) return fail(`no worker ${condition}`, startWorkerFix)
+  return ok(`${alive} worker${alive === 1 ? '' : 's'} ${condition}`)
+}
 
 async function checkProgram({ name, url, urlVariable }: Program, { running }: Target): Promise<Finding> {
   if (url === undefined) return notChecked('the configuration is missing or wrong')
@@ -55,29 +58,22 @@ const fetchReadiness = (url: string): Promise<number | string> =>
 
 /** Ports of this machine are free, or the programs of the service listen on them. */
 async function checkPorts(programs: readonly Program[]): Promise<Finding> {
-  const local = programs.flatMap(({ name, url, variable }) => {
+  const local = programs.flatMap(({ url, ...program }) => {
     if (url === undefined) return []
     const { hostname, port } = new URL(url)
-    return isLoopback(hostname) && port !== '' ? [{ name, url, variable, port: Number(port) }] : []
+    return isLoopback(hostname) && port !== '' ? [{ ...program, url, port: Number(port) }] : []
   })
   const states = await Promise.all(
-    local.map(async ({ name, url, variable, port }) => {
+    local.map(async ({ url, ...program }) => {
       const isOurs = typeof (await fetchReadiness(url)) === 'number'
-      const state = isOurs ? 'used by the service' : (await isFreePort(port)) ? 'free' : 'taken'
-      return { name, variable, port, state }
+      const state = isOurs ? 'used by the service' : (await isFreePort(program.port)) ? 'free' : 'taken'
+      return { ...program, state }
     }),
   )
-  return combine(
-    states.length === 0
-      ? 'no program of the service listens on this machine'
-      : states.map(({ name, port, state }) => `${port} (${name}) is ${state}`).join(', '),
-    states
-      .filter(({ state }) => state === 'taken')
-      .map(({ name, variable, port }) =>
-        fail(
-          `port ${port} of the ${name} is taken by another program`,
-          `End that program, or set ${variable} to another port.`,
-        ),
-      ),
-  )
+  const details = states.map(({ name, port, state }) => `${port} (${name}) is ${state}`)
+  const problems = states.map(({ name, variable, port, state }) => {
+    const fix = `End that program, or set ${variable} to another port.`
+    return state === 'taken' && fail(`port ${port} of the ${name} is taken by another program`, fix)
+  })
+  return combine(details.join(', ') || 'no program of the service listens on this machine', problems)
 }

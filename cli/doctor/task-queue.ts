@@ -85,34 +85,29 @@ const toVersion = (
 
 const formatVersion = ({ deploymentName, buildId }: Version): string => `${deploymentName}:${buildId}`
 
-function findProblems({ kind, pollers, current, oldestSeconds }: Queue, taskQueue: string): Problem[] {
+function findProblems({ kind, pollers, current, oldestSeconds }: Queue, taskQueue: string) {
   if (pollers.length === 0) return [fail(`no worker polls ${taskQueue} for ${kind} tasks`, startWorkerFix)]
   return [
-    ...findVersionProblems(pollers, current),
-    ...(oldestSeconds > backlogSecondsMax
-      ? [warn(`the oldest ${kind} task has waited for ${oldestSeconds} s`, 'Start more workers, or see their log.')]
-      : []),
+    findVersionProblem(pollers, current),
+    oldestSeconds > backlogSecondsMax &&
+      warn(`the oldest ${kind} task has waited for ${oldestSeconds} s`, 'Start more workers, or see their log.'),
   ]
 }
 
 /** New workflows go to the current version, and to unversioned workers when there is none. */
-function findVersionProblems(pollers: Queue['pollers'], current: Version | undefined): Problem[] {
+function findVersionProblem(pollers: Queue['pollers'], current: Version | undefined): Problem | undefined {
   const isServed = pollers.some(({ version }) => version?.buildId === current?.buildId)
-  if (isServed) return []
+  if (isServed) return undefined
   const [running] = pollers.flatMap(({ version }) => version ?? [])
   const command = running
     ? `temporal worker deployment set-current-version --deployment-name ${running.deploymentName} --build-id ${running.buildId}`
     : `temporal worker deployment set-current-version --deployment-name ${current?.deploymentName} --unversioned`
   const fix = `direct them to the workers that run: ${command} (docs/operating.md, Worker versions).`
-  return [
-    current
-      ? fail(
-          `no worker of the current version ${formatVersion(current)} runs, so no workflow starts`,
-          `Start workers of that version, or ${fix}`,
-        )
-      : fail(
-          'all workers are versioned and no version is current, so no workflow starts',
-          `Choose a version, and ${fix}`,
-        ),
-  ]
+  if (!current)
+    return fail(
+      'all workers are versioned and no version is current, so no workflow starts',
+      `Choose a version, and ${fix}`,
+    )
+  const detail = `no worker of the current version ${formatVersion(current)} runs, so no workflow starts`
+  return fail(detail, `Start workers of that version, or ${fix}`)
 }

@@ -62,40 +62,33 @@ async function checkNamespace(client: Client, { address, namespace }: TemporalCo
   )
   const server = `Temporal ${serverVersion} at ${address}`
   if (!found)
-    return combine('', [
-      fail(
-        `${server} has no namespace ${namespace}`,
-        `Create it: temporal operator namespace create --retention 72h ${namespace} (or correct TEMPORAL_NAMESPACE).`,
-      ),
-    ])
+    return fail(
+      `${server} has no namespace ${namespace}`,
+      `Create it: temporal operator namespace create --retention 72h ${namespace} (or correct TEMPORAL_NAMESPACE).`,
+    )
   const retentionSeconds = Number(found.config?.workflowExecutionRetentionTtl?.seconds ?? 0)
   return combine(`${server}, namespace ${namespace}, ended workflows are kept for ${retentionSeconds / 3600} h`, [
-    ...(retentionSeconds < retentionSecondsMin
-      ? [
-          warn(
-            `the namespace ${namespace} keeps ended workflows for ${retentionSeconds / 3600} h only`,
-            `Raise it: temporal operator namespace update --retention 72h ${namespace}`,
-          ),
-        ]
-      : []),
-    ...(await findSearchAttributeProblems(client, namespace)),
+    retentionSeconds < retentionSecondsMin &&
+      warn(
+        `the namespace ${namespace} keeps ended workflows for ${retentionSeconds / 3600} h only`,
+        `Raise it: temporal operator namespace update --retention 72h ${namespace}`,
+      ),
+    await findSearchAttributeProblem(client, namespace),
   ])
 }
 
-async function findSearchAttributeProblems(client: Client, namespace: string): Promise<Problem[]> {
+async function findSearchAttributeProblem(client: Client, namespace: string): Promise<Problem | undefined> {
   const { connection } = client
   const operatorService = 'operatorService' in connection ? connection.operatorService : undefined
-  if (!operatorService) return []
+  if (!operatorService) return undefined
   const { customAttributes } = await callTemporal(client, () => operatorService.listSearchAttributes({ namespace }))
   const missing = searchAttributes.filter((name) => !Object.hasOwn(customAttributes, name))
-  if (missing.length === 0) return []
+  if (missing.length === 0) return undefined
   const options = missing.map((name) => `--name ${name} --type Keyword`).join(' ')
-  return [
-    fail(
-      `the namespace lacks the search attributes ${missing.join(', ')}, without which no workflow starts`,
-      `Add them: temporal operator search-attribute create --namespace ${namespace} ${options}`,
-    ),
-  ]
+  return fail(
+    `the namespace lacks the search attributes ${missing.join(', ')}, without which no workflow starts`,
+    `Add them: temporal operator search-attribute create --namespace ${namespace} ${options}`,
+  )
 }
 
 function describe(error: unknown): string {
