@@ -9,28 +9,17 @@ import { createBillingDeps } from '../../db/billing/subscriptions.ts'
 import { createBilling } from '../../providers/billing/billing.ts'
 import { exitCodes, SvcError } from '../svc/exit-codes.ts'
 import { type Column, printJson, printRemark, printTable } from '../svc/output.ts'
-import { silentLog, withWorkerAccess } from './worker-access.ts'
+import { type OutputOptions, silentLog, withWorkerAccess } from './worker-access.ts'
 
-interface Run {
-  readonly provider: string
-  /** Stores nothing. */
-  readonly dryRun: boolean
-}
-
-interface Options {
-  readonly dryRun: boolean
-  readonly json?: true
-}
-
-/** Throws `SvcError` when differences wait for the next run. */
-export async function reconcileBilling({ dryRun, json }: Options): Promise<void> {
-  const { result, run } = await withWorkerAccess(async ({ config, sql }) => {
+/** Throws `SvcError` when differences wait for the next run. @param dryRun stores nothing. */
+export async function reconcileBilling(dryRun: boolean, { json }: OutputOptions): Promise<void> {
+  const { result, provider } = await withWorkerAccess(async ({ config, sql }) => {
     const { provider } = await createBilling(config, createBillingDeps(sql))
     const result = await reconcile({ sql, provider, log: silentLog, dryRun })
-    return { result, run: { provider: provider.name, dryRun } }
+    return { result, provider: provider.name }
   })
-  if (json) printJson(presentReconciliation(result, run))
-  else printReconciliation(result, run)
+  if (json) printJson(presentReconciliation(result, provider, dryRun))
+  else printReconciliation(result, provider, dryRun)
   if (result.held > 0)
     throw new SvcError(
       exitCodes.waiting,
@@ -55,7 +44,7 @@ const columnsOf = (dryRun: boolean): readonly Column<ReconciledDifference>[] => 
   ]
 }
 
-function printReconciliation(result: Reconciliation, { provider, dryRun }: Run): void {
+function printReconciliation(result: Reconciliation, provider: string, dryRun: boolean): void {
   const { listed, differences, corrected, unsettled, unknown } = result
   printTable(columnsOf(dryRun), differences)
   printRemark(`Subscriptions at ${provider}: ${listed}. Different from the stored ones: ${differences.length}.`)
@@ -65,23 +54,18 @@ function printReconciliation(result: Reconciliation, { provider, dryRun }: Run):
   printRemark(dryRun ? 'Dry run: nothing was changed.' : `Corrected: ${corrected}.`)
 }
 
-const presentReconciliation = (
-  { listed, differences, corrected, held, unsettled, unknown }: Reconciliation,
-  { provider, dryRun }: Run,
-): object => ({
+const presentReconciliation = (result: Reconciliation, provider: string, dryRun: boolean): object => ({
   provider,
   dry_run: dryRun,
-  listed,
-  corrected,
-  held,
-  unsettled,
-  differences: differences.map((difference) => ({
-    subscription_id: difference.subscriptionId,
-    kind: difference.kind,
-    user_id: difference.userId,
-    stored: difference.stored,
-    listed: difference.listed,
-    outcome: difference.outcome,
+  listed: result.listed,
+  corrected: result.corrected,
+  held: result.held,
+  unsettled: result.unsettled,
+  differences: result.differences.map(({ subscriptionId, kind, userId, ...rest }) => ({
+    subscription_id: subscriptionId,
+    kind,
+    user_id: userId,
+    ...rest,
   })),
-  subscriptions_without_account: unknown,
+  subscriptions_without_account: result.unknown,
 })

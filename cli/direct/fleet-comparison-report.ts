@@ -1,15 +1,17 @@
-/** The output of `svc fleet compare`. */
+/** `svc fleet compare`, and its output. */
 import { observationSeconds } from '../../domain/fleet/orphan-sweep.ts'
 import { exitCodes, SvcError } from '../svc/exit-codes.ts'
 import { type Column, formatTime, printHeading, printJson, printRemark, printTable } from '../svc/output.ts'
-import type {
-  ComparisonOptions,
-  FleetComparison,
-  Outcome,
-  RegionComparison,
-  ReportedDifference,
+import {
+  type ComparisonOptions,
+  compareFleet,
+  type FleetComparison,
+  type Outcome,
+  type RegionComparison,
+  type ReportedDifference,
 } from './fleet-comparison.ts'
 import { describeElsewhere } from './fleet-status.ts'
+import { type OutputOptions, withWorkerAccess } from './worker-access.ts'
 
 const regionColumns: readonly Column<RegionComparison>[] = [
   { header: 'REGION', value: ({ region }) => region },
@@ -39,11 +41,8 @@ const differenceColumns = (dryRun: boolean): readonly Column<RegionDifference>[]
 ]
 
 /** Throws `SvcError` when something needs attention, or waits for a second observation. */
-export function printComparison(
-  result: FleetComparison,
-  options: ComparisonOptions,
-  { json }: { readonly json?: true },
-): void {
+export async function compare(options: ComparisonOptions, { json }: OutputOptions): Promise<void> {
+  const result = await withWorkerAccess((access) => compareFleet(access, options))
   const { regions, elsewhere } = result
   const differences = regions.flatMap(({ region, differences }) =>
     differences.map((difference) => ({ ...difference, region })),
@@ -59,9 +58,9 @@ export function printComparison(
     const destroyed = differences.filter(({ outcome }) => outcome === 'destroyed').length
     printRemark(options.dryRun ? 'Dry run: nothing was changed.' : `Destroyed: ${destroyed}.`)
   }
-  const [failures, waiting] = [listFailures(result), listWaiting(differences, options)]
-  if (failures.length > 0) throw new SvcError(exitCodes.failed, [...failures, ...waiting].join('\n'))
-  if (waiting.length > 0) throw new SvcError(exitCodes.waiting, waiting.join('\n'))
+  const [failures, waiting] = [listFailures(result), describeWaiting(differences, options)]
+  if (failures.length > 0) throw new SvcError(exitCodes.failed, [...failures, waiting].join('\n').trimEnd())
+  if (waiting) throw new SvcError(exitCodes.waiting, waiting)
 }
 
 function listFailures({ regions }: FleetComparison): string[] {
@@ -75,31 +74,24 @@ function listFailures({ regions }: FleetComparison): string[] {
   const blocked = namesOf(({ isBlocked, conflict }) => isBlocked && conflict === null)
   const failed = regions.flatMap(({ differences }) => differences).filter(({ outcome }) => outcome === 'failed').length
   return [
-    ...(unlisted ? [`Not compared: ${unlisted}. Find out why with: svc fleet check`] : []),
-    ...(conflicting ? [`Not swept: ${conflicting}. Find out what to do with: svc fleet check`] : []),
-    ...(blocked
-      ? [
-          `Blocked: ${blocked}. Most instances there seem to have no owner. Check that the database is the right one and is not restored from a backup. If the instances are really to be destroyed: svc fleet compare --force`,
-        ]
-      : []),
-    ...(failed > 0 ? [`Could not be destroyed: ${failed}. The job sweep_orphans tries again every minute.`] : []),
-  ]
+    unlisted !== '' && `Not compared: ${unlisted}. Find out why with: svc fleet check`,
+    conflicting !== '' && `Not swept: ${conflicting}. Find out what to do with: svc fleet check`,
+    blocked !== '' &&
+      `Blocked: ${blocked}. Most instances there seem to have no owner. Check that the database is the right one and is not restored from a backup. If the instances are really to be destroyed: svc fleet compare --force`,
+    failed > 0 && `Could not be destroyed: ${failed}. The job sweep_orphans tries again every minute.`,
+  ].filter((line) => line !== false)
 }
 
-function listWaiting(differences: readonly ReportedDifference[], { dryRun }: ComparisonOptions): string[] {
+function describeWaiting(differences: readonly ReportedDifference[], { dryRun }: ComparisonOptions): string {
   const waiting = differences.filter(({ outcome }) => outcome === 'waiting').length
-  return waiting === 0
-    ? []
-    : [
-        `Waiting for a second observation: ${waiting}. Run this again ${observationSeconds} s after ${dryRun ? 'a run without --dry-run' : 'this run'}, or leave it to the job sweep_orphans, which runs every minute.`,
-      ]
+  if (waiting === 0) return ''
+  return `Waiting for a second observation: ${waiting}. Run this again ${observationSeconds} s after ${dryRun ? 'a run without --dry-run' : 'this run'}, or leave it to the job sweep_orphans, which runs every minute.`
 }
 
 function formatSince({ kind, since }: ReportedDifference): string {
   const isObserved = kind === 'orphan' || kind === 'foreign'
   if (!since) return 'first observation'
-  const text = `${formatTime(since.toISOString())}`
-  return isObserved ? `${text}, observed before` : text
+  return `${formatTime(since)}${isObserved ? ', observed before' : ''}`
 }
 
 function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun: boolean): string {
@@ -107,7 +99,7 @@ function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun
     destroyed: 'destroyed',
     due: dryRun ? 'would be destroyed' : 'left for the next run',
     waiting: 'waits for a second observation',
-    earlier_epoch: `kept until ${formatTime(keptUntil?.toISOString())}, since it may carry a stream of an earlier epoch`,
+    earlier_epoch: `kept until ${formatTime(keptUntil)}, since it may carry a stream of an earlier epoch`,
     blocked: 'not destroyed, since the region is blocked',
     failed: `could not be destroyed: ${error}`,
     gone: dryRun ? 'would count as gone' : 'counts as gone',
@@ -118,7 +110,7 @@ function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun
 }
 
 /** The comparison as JSON, with the names of the operators' API. */
-export const presentComparison = ({ regions, elsewhere }: FleetComparison, { dryRun }: ComparisonOptions): object => ({
+const presentComparison = ({ regions, elsewhere }: FleetComparison, { dryRun }: ComparisonOptions): object => ({
   dry_run: dryRun,
   regions: regions.map((comparison) => ({
     region: comparison.region,
@@ -131,7 +123,7 @@ export const presentComparison = ({ regions, elsewhere }: FleetComparison, { dry
       instance_id: difference.instanceId,
       kind: difference.kind,
       session_id: difference.sessionId,
-      since: difference.since?.toISOString() ?? null,
+      since: difference.since,
       outcome: difference.outcome,
       error: difference.error,
     })),

@@ -42,10 +42,7 @@ export interface RegionComparison {
   readonly error: string | null
 }
 
-export interface FleetComparison {
-  readonly regions: readonly RegionComparison[]
-  readonly elsewhere: readonly { readonly region: string; readonly count: number }[]
-}
+export type FleetComparison = Awaited<ReturnType<typeof compareFleet>>
 
 export interface ComparisonOptions {
   /** Changes nothing, neither at a provider nor in Postgres. */
@@ -53,10 +50,7 @@ export interface ComparisonOptions {
   readonly force: boolean
 }
 
-export async function compareFleet(
-  { config, sql }: WorkerAccess,
-  options: ComparisonOptions,
-): Promise<FleetComparison> {
+export async function compareFleet({ config, sql }: WorkerAccess, options: ComparisonOptions) {
   const providers = await createRelayProviders(config, silentLog)
   // It may be the first sweep after a restore.
   if (!options.dryRun) await beginEpoch(sql, config.fleet.epoch)

@@ -3,12 +3,15 @@ import { connectPostgres, type Database } from '../../db/connection.ts'
 import { type Config, readConfig } from '../../platform/config/config.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { createLog } from '../../platform/log.ts'
+import type { GlobalOptions } from '../svc/options.ts'
 import { readWorkerEnvironment } from '../worker-environment.ts'
 
 export interface WorkerAccess {
   readonly config: Config
   readonly sql: Database
 }
+
+export type OutputOptions = Pick<GlobalOptions, 'json'>
 
 const connectionsMax = 5
 

@@ -34,7 +34,7 @@ export function addBillingCommands(program: Command): void {
     run: async ({ dryRun = false, ...options }) => {
       // Large modules, which the other commands do not load.
       const { reconcileBilling } = await import('../direct/billing-reconciliation.ts')
-      await reconcileBilling({ dryRun, ...options })
+      await reconcileBilling(dryRun, options)
     },
   })
   const kinds = ['without_plan', 'twice']

@@ -5,8 +5,7 @@ import { defineCommand } from './commands.ts'
 import { confirm } from './confirmation.ts'
 import { type ConfirmableOptions, confirmationOption, type GlobalOptions } from './options.ts'
 
-/** Large modules, which the other commands do not load. */
-const loadCommands = () => import('../direct/fleet.ts')
+// The commands import their modules when they run: these are large, and the other commands do not load them.
 
 export function addFleetCommands(program: Command): void {
   const fleet = program
@@ -18,14 +17,14 @@ export function addFleetCommands(program: Command): void {
   defineCommand<GlobalOptions>(fleet.command('status'), {
     description: 'show each region with its sessions, instances and the last check of its provider, from the database',
     examples: ['', '--json'],
-    run: async (options) => (await loadCommands()).showStatus(options),
+    run: async (options) => (await import('../direct/fleet-status.ts')).showStatus(options),
   })
   addCompareCommand(fleet)
   defineCommand<GlobalOptions>(fleet.command('check'), {
     description:
       'check credentials and settings of every region at its provider, and the name of the fleet; creates nothing. Exit code 1 if one fails',
     examples: ['', '--json'],
-    run: async (options) => (await loadCommands()).check(options),
+    run: async (options) => (await import('../direct/fleet-check.ts')).check(options),
   })
   addAdoptCommand(fleet)
 }
@@ -51,7 +50,7 @@ function addCompareCommand(fleet: Command): void {
     run: async ({ dryRun = false, force = false, ...options }) => {
       const where = force ? ', also where they are most of a region' : ''
       if (!dryRun) await confirm(`Destroy the instances without an owner${where}?`, options)
-      const { compare } = await loadCommands()
+      const { compare } = await import('../direct/fleet-comparison-report.ts')
       await compare({ dryRun, force }, options)
     },
   })
@@ -80,7 +79,7 @@ function addAdoptCommand(fleet: Command): void {
         `Give ${which} the name ${name}? If the database is a copy, they may be another control plane's.`,
         options,
       )
-      const { adopt } = await loadCommands()
+      const { adopt } = await import('../direct/fleet-adoption.ts')
       await adopt({ fleetName: name, force }, options)
     },
   })

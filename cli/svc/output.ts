@@ -48,8 +48,8 @@ export function printFields(fields: readonly Field[]): void {
 export const printHeading = (text: string): void => printLine(`\n${styleText('bold', text)}`)
 
 /** `2026-12-03 14:05:09 UTC`. */
-export const formatTime = (timestamp: string | null | undefined): Cell =>
-  timestamp?.replace(/T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, ' $1 UTC')
+export const formatTime = (time: string | Date | null | undefined): Cell =>
+  (time instanceof Date ? time.toISOString() : time)?.replace(/T(\d\d:\d\d:\d\d)(\.\d+)?Z$/, ' $1 UTC')
 
 /** `2 d 3 h`, `3 h 20 min`, `5 min` or `40 s`. */
 export function formatDuration(seconds: number): string {
