@@ -1,9 +1,9 @@
 /** The message of a stack that is ready: its addresses, and commands to paste that start a relay. */
-
 import { engineInstallCommand, type RelayEngineSetting } from '../domain/relay/engines.ts'
 import { findProgram } from '../platform/find-program.ts'
 import { keepsSecureCookies, noSecureCookies } from '../platform/secure-cookies.ts'
 import type { DemoAccount } from './demo-account.ts'
+import { patternInputs } from './media-programs.ts'
 
 export interface ReadyStack {
   api: string
@@ -46,14 +46,13 @@ export function curlCommands(api: string, demo: DemoAccount) {
   const newKey = `$(uuidgen -r 2>/dev/null || node -p 'crypto.randomUUID()')`
   const address = (streamId: string) =>
     `$(curl -s '${base}/relay/active?connection_id=demo' ${bearer} | grep -o 'srt://[^"]*streamid=${streamId}/[^"]*' | head -n 1)`
-  const pattern = '-re -f lavfi -i testsrc2=size=1280x720:rate=30 -re -f lavfi -i sine=frequency=440 -b:v 2M -f mpegts'
   const credentials = quoted(JSON.stringify(demo))
   return {
     signIn: `JWT=$(curl -s ${base}/auth/login ${json} -d ${credentials} | sed -E 's/.*"cp_access_jwt":"([^"]+)".*/\\1/')`,
     start: `curl -s ${base}/relay/start ${bearer} -H "Idempotency-Key: ${newKey}" ${json} -d '{"connection_id":"demo"}'`,
     show: `curl -s ${base}/relay/active ${bearer}`,
     // In the background without standard input, which would stop it.
-    publish: `ffmpeg -nostdin -loglevel error ${pattern} "${address('publish')}&pkt_size=1316" &`,
+    publish: `ffmpeg -nostdin -loglevel error ${patternInputs} -b:v 2M -f mpegts "${address('publish')}&pkt_size=1316" &`,
     // A smaller probe than the default of 5 s, so that the picture appears sooner.
     play: `ffplay -loglevel error -probesize 500000 -analyzeduration 1000000 "${address('play')}"`,
     stop: `curl -s ${base}/relay/stop ${bearer} ${json} -d '{"connection_id":"demo","immediate":true}'`,
