@@ -23,19 +23,19 @@ const regionColumns: readonly Column<RegionComparison>[] = [
 
 const isCompared = ({ error, conflict }: RegionComparison): boolean => error === null && conflict === null
 
-function formatResult({ error, conflict, isBlocked }: RegionComparison): string {
+function formatResult({ error, conflict, blocked }: RegionComparison): string {
   if (error !== null) return `failed: ${error}`
   if (conflict !== null) return `not swept: ${conflict}`
-  return isBlocked ? 'blocked' : 'compared'
+  return blocked ? 'blocked' : 'compared'
 }
 
 type RegionDifference = ReportedDifference & { readonly region: string }
 
 const differenceColumns = (dryRun: boolean): readonly Column<RegionDifference>[] => [
   { header: 'REGION', value: ({ region }) => region },
-  { header: 'INSTANCE', value: ({ instanceId }) => instanceId },
+  { header: 'INSTANCE', value: ({ instance_id }) => instance_id },
   { header: 'KIND', value: ({ kind }) => kind },
-  { header: 'SESSION', value: ({ sessionId }) => sessionId },
+  { header: 'SESSION', value: ({ session_id }) => session_id },
   { header: 'SINCE', value: formatSince },
   { header: 'OUTCOME', value: (difference) => formatOutcome(difference, dryRun) },
 ]
@@ -43,7 +43,7 @@ const differenceColumns = (dryRun: boolean): readonly Column<RegionDifference>[]
 /** Throws `SvcError` when something needs attention, or waits for a second observation. */
 export async function compare(options: ComparisonOptions, { json }: OutputOptions): Promise<void> {
   const result = await withWorkerAccess((access) => compareFleet(access, options))
-  const { regions, elsewhere } = result
+  const { regions, regions_not_configured: elsewhere } = result
   const differences = regions.flatMap(({ region, differences }) =>
     differences.map((difference) => ({ ...difference, region })),
   )
@@ -71,7 +71,7 @@ function listFailures({ regions }: FleetComparison): string[] {
       .join(', ')
   const unlisted = namesOf(({ error }) => error !== null)
   const conflicting = namesOf(({ conflict }) => conflict !== null)
-  const blocked = namesOf(({ isBlocked, conflict }) => isBlocked && conflict === null)
+  const blocked = namesOf((comparison) => comparison.blocked && comparison.conflict === null)
   const failed = regions.flatMap(({ differences }) => differences).filter(({ outcome }) => outcome === 'failed').length
   return [
     unlisted !== '' && `Not compared: ${unlisted}. Find out why with: svc fleet check`,
@@ -109,24 +109,12 @@ function formatOutcome({ outcome, error, keptUntil }: ReportedDifference, dryRun
   return texts[outcome]
 }
 
-/** The comparison as JSON, with the names of the operators' API. */
-const presentComparison = ({ regions, elsewhere }: FleetComparison, { dryRun }: ComparisonOptions): object => ({
+/** The comparison as JSON. */
+const presentComparison = ({ regions, ...rest }: FleetComparison, { dryRun }: ComparisonOptions): object => ({
   dry_run: dryRun,
-  regions: regions.map((comparison) => ({
-    region: comparison.region,
-    listed: comparison.listed,
-    seconds: comparison.seconds,
-    blocked: comparison.isBlocked,
-    conflict: comparison.conflict,
-    error: comparison.error,
-    differences: comparison.differences.map((difference) => ({
-      instance_id: difference.instanceId,
-      kind: difference.kind,
-      session_id: difference.sessionId,
-      since: difference.since,
-      outcome: difference.outcome,
-      error: difference.error,
-    })),
+  regions: regions.map(({ differences, ...region }) => ({
+    ...region,
+    differences: differences.map(({ keptUntil: _, ...difference }) => difference),
   })),
-  regions_not_configured: elsewhere,
+  ...rest,
 })

@@ -24,22 +24,29 @@ export type Outcome =
   | 'starting'
   | 'kept'
 
-export interface ReportedDifference extends InstanceDifference {
+/** With the names of the operators' API. */
+export interface ReportedDifference {
+  readonly instance_id: string
+  readonly kind: InstanceDifference['kind']
+  readonly session_id: string | null
+  readonly since: Date | null
   readonly outcome: Outcome
   /** Of a failure. */
   readonly error: string | null
+  /** Only for the table. */
+  readonly keptUntil: Date | null
 }
 
 export interface RegionComparison {
   readonly region: string
   readonly listed: number
   readonly seconds: number
-  readonly differences: readonly ReportedDifference[]
-  readonly isBlocked: boolean
+  readonly blocked: boolean
   /** Why nothing was compared: instances of this control plane and of others could be mistaken for each other. */
   readonly conflict: string | null
   /** The region could not be listed or compared. */
   readonly error: string | null
+  readonly differences: readonly ReportedDifference[]
 }
 
 export type FleetComparison = Awaited<ReturnType<typeof compareFleet>>
@@ -61,7 +68,7 @@ export async function compareFleet({ config, sql }: WorkerAccess, options: Compa
       return provider ? [compareRegion({ sql, log: silentLog, provider, region }, config.fleet.name, options)] : []
     }),
   )
-  return { regions, elsewhere: await countInstancesElsewhere(sql, names) }
+  return { regions, regions_not_configured: await countInstancesElsewhere(sql, names) }
 }
 
 async function compareRegion(
@@ -71,27 +78,30 @@ async function compareRegion(
 ): Promise<RegionComparison> {
   const { sql, provider, region } = deps
   const startedAt = performance.now()
-  const seconds = () => (performance.now() - startedAt) / 1000
-  const nothing = { region, listed: 0, differences: [], isBlocked: false, conflict: null, error: null }
+  const report = (values: Partial<RegionComparison>): RegionComparison => ({
+    region,
+    listed: 0,
+    seconds: (performance.now() - startedAt) / 1000,
+    blocked: false,
+    conflict: null,
+    error: null,
+    differences: [],
+    ...values,
+  })
   try {
     const problem = await findFleetProblem({ fleetName, sql, provider })
-    if (problem?.blocksSweep) return { ...nothing, isBlocked: true, conflict: problem.text, seconds: seconds() }
+    if (problem?.blocksSweep) return report({ blocked: true, conflict: problem.text })
     const listed = await listRegion(deps)
     // Before the sweep, which changes what is compared.
     const differences = await compareInstances(sql, { region, listed, listLagSeconds: provider.listLagSeconds })
     const sweep = options.dryRun ? foresee(differences, listed, options) : await sweepRegion(deps, listed, options)
-    return {
-      region,
+    return report({
       listed: listed.length,
+      blocked: sweep.isBlocked,
       differences: differences.map((difference) => withOutcome(difference, sweep, options)),
-      isBlocked: sweep.isBlocked,
-      conflict: null,
-      error: null,
-      seconds: seconds(),
-    }
+    })
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    return { ...nothing, error: message, seconds: seconds() }
+    return report({ error: error instanceof Error ? error.message : String(error) })
   }
 }
 
@@ -109,12 +119,12 @@ function foresee(
 }
 
 function withOutcome(
-  difference: InstanceDifference,
+  { instanceId, kind, sessionId, since, keptUntil, isGone }: InstanceDifference,
   { destroyed, failed, waiting, kept, isBlocked }: SweepOutcome,
   { dryRun }: ComparisonOptions,
 ): ReportedDifference {
-  const { instanceId, kind, isGone } = difference
-  const result = (outcome: Outcome, error: string | null = null) => ({ ...difference, outcome, error })
+  const difference = { instance_id: instanceId, kind, session_id: sessionId, since }
+  const result = (outcome: Outcome, error: string | null = null) => ({ ...difference, outcome, error, keptUntil })
   if (kind === 'missing') return result(isGone ? 'gone' : 'starting')
   if (kind === 'unbound') return result('kept')
   const error = failed.get(instanceId)
