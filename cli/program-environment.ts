@@ -1,11 +1,19 @@
 /**
  * The environment of the service's programs: that of this process, and the values that are known once the servers run.
  */
+import type { Environment } from '../platform/config/environment.ts'
 import { isLoopback } from '../platform/config/mail-values.ts'
 import type { StackConfig } from '../platform/config/stack.ts'
 import type { ServicePorts } from './service-ports.ts'
 
 export type Variables = Record<string, string>
+
+/** Whether a variable has a value, by itself or in a file. */
+export const isSet = (env: Environment, name: string): boolean => Boolean(env[name] || env[`${name}_FILE`])
+
+/** Without the variables that have no value. */
+export const definedVariables = (env: Environment): Variables =>
+  Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 
 /** The generated value of each secret that no variable sets. */
 export const generatedSecrets = (
@@ -20,7 +28,7 @@ export const generatedSecrets = (
 
 /** The sandbox, where purchases cost nothing, with an example of a price, unless a billing provider is configured. */
 export const defaultBillingProvider = ({ environment }: StackConfig): Variables =>
-  environment.SVC_BILLING_PROVIDER || environment.SVC_BILLING_PROVIDER_FILE
+  isSet(environment, 'SVC_BILLING_PROVIDER')
     ? {}
     : { SVC_BILLING_PROVIDER: 'sandbox', SVC_PLAN_PRICE: environment.SVC_PLAN_PRICE || '14.99' }
 
@@ -29,9 +37,7 @@ export const defaultBillingProvider = ({ environment }: StackConfig): Variables 
  * machine.
  */
 export const mailboxVariable = ({ environment, siteUrl }: StackConfig): Variables =>
-  environment.SVC_SMTP_URL || environment.SVC_SMTP_URL_FILE || environment.SVC_MAILBOX || !isLocalSite(siteUrl)
-    ? {}
-    : { SVC_MAILBOX: 'true' }
+  isSet(environment, 'SVC_SMTP_URL') || environment.SVC_MAILBOX || !isLocalSite(siteUrl) ? {} : { SVC_MAILBOX: 'true' }
 
 const isLocalSite = (siteUrl: string | undefined): boolean =>
   siteUrl === undefined || isLoopback(new URL(siteUrl).hostname)
@@ -43,18 +49,17 @@ export const portVariables = ({ port, sitePort }: StackConfig, chosen: ServicePo
 })
 
 /** The environment of this process with other values for some variables, also where a `NAME_FILE` set them. */
-export function environmentWith({ environment }: StackConfig, overrides: Variables): Variables {
-  const env: Variables = {}
-  for (const [name, value] of Object.entries(environment)) if (value !== undefined) env[name] = value
-  return override(env, overrides)
-}
+export const environmentWith = ({ environment }: StackConfig, overrides: Variables): Variables =>
+  override(definedVariables(environment), overrides)
 
 /**
  * The environment of the site, which contains no secret. `SVC_API_URL` has another meaning there: the address at which
  * the site reaches the api, instead of the public address.
  */
-export function siteEnvironment(env: Variables, apiUrl: string): Variables {
-  const allowed = Object.entries(env).filter(([name]) => siteVariables.has(name.replace(/_FILE$/, '')))
+export function siteEnvironment(env: Environment, apiUrl: string): Variables {
+  const allowed = Object.entries(definedVariables(env)).filter(([name]) =>
+    siteVariables.has(name.replace(/_FILE$/, '')),
+  )
   return override(Object.fromEntries(allowed), { SVC_API_URL: apiUrl })
 }
 

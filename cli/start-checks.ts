@@ -14,7 +14,7 @@ import type { DataFolder } from '../platform/embedded/data-folder.ts'
 import { describeTakenPort, type FixedPort, isFreePort } from '../platform/embedded/ports.ts'
 import { generateSecrets } from '../platform/embedded/secrets.ts'
 import { listProcesses } from '../platform/processes.ts'
-import { siteEnvironment, type Variables } from './program-environment.ts'
+import { definedVariables, isSet, siteEnvironment, type Variables } from './program-environment.ts'
 
 /** How long a program of a killed start may take to release its port. */
 const releaseMillisMax = 10_000
@@ -51,7 +51,7 @@ function findConfigProblems(env: Environment): string[] {
 async function findProgramProblems(env: Environment): Promise<string[]> {
   const path = env.SVC_TEMPORAL_CLI
   // A name without a folder is looked for on the PATH.
-  if (!path?.includes('/') || env.TEMPORAL_ADDRESS || env.TEMPORAL_ADDRESS_FILE) return []
+  if (!path?.includes('/') || isSet(env, 'TEMPORAL_ADDRESS')) return []
   const isProgram = await access(path, constants.X_OK).then(
     async () => (await stat(path)).isFile(),
     () => false,
@@ -63,16 +63,15 @@ const plannedWorkerConfig = (env: Environment) => readWorkerConfig(plannedEnviro
 
 /** The environment that the programs will have, with values of the same form for those that are known only later. */
 function plannedEnvironment(env: Environment): Variables {
-  const isSet = (name: string) => Boolean(env[name] || env[`${name}_FILE`])
-  const isEmbedded = !isSet('DATABASE_URL') || !isSet('TEMPORAL_ADDRESS')
+  const isEmbedded = !isSet(env, 'DATABASE_URL') || !isSet(env, 'TEMPORAL_ADDRESS')
   const { demo: _, ...secrets } = generateSecrets()
   const later = {
     DATABASE_URL: 'postgres://127.0.0.1/svc',
     TEMPORAL_ADDRESS: '127.0.0.1:7233',
     ...(isEmbedded ? { ...secrets, SVC_BILLING_PROVIDER: 'sandbox' } : {}),
   }
-  const entries = [...Object.entries(env), ...Object.entries(later).filter(([name]) => !isSet(name))]
-  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+  const unset = Object.entries(later).filter(([name]) => !isSet(env, name))
+  return definedVariables({ ...env, ...Object.fromEntries(unset) })
 }
 
 function findEqualPorts(env: Environment): string[] {

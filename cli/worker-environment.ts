@@ -1,7 +1,13 @@
 /** The configuration of the worker, for commands that work without the API. */
 import type { StackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
-import { defaultBillingProvider, environmentWith, generatedSecrets, type Variables } from './program-environment.ts'
+import {
+  defaultBillingProvider,
+  environmentWith,
+  generatedSecrets,
+  isSet,
+  type Variables,
+} from './program-environment.ts'
 import { readRunningStack } from './stack-state.ts'
 import { usageError } from './svc/exit-codes.ts'
 
@@ -14,8 +20,7 @@ export async function readWorkerEnvironment(stack: StackConfig): Promise<Variabl
       `No stack is running in ${stack.dataDir}. Start it first (npm start), or set DATABASE_URL and the other variables of the worker.`,
     )
   }
-  const isSet = (name: string) => Boolean(stack.environment[name] || stack.environment[`${name}_FILE`])
-  const servers = Object.entries(running.servers).filter(([name]) => !isSet(name))
+  const servers = Object.entries(running.servers).filter(([name]) => !isSet(stack.environment, name))
   return environmentWith(stack, {
     ...generatedSecrets(stack, await readStoredSecrets(stack.dataDir)),
     ...defaultBillingProvider(stack),

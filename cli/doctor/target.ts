@@ -7,7 +7,7 @@ import { ConfigError, type Environment } from '../../platform/config/environment
 import { readSiteConfig } from '../../platform/config/site.ts'
 import { readStackConfig, type StackConfig } from '../../platform/config/stack.ts'
 import type { TemporalConfig } from '../../platform/temporal.ts'
-import { mailboxVariable, siteEnvironment, type Variables } from '../program-environment.ts'
+import { isSet, mailboxVariable, siteEnvironment, type Variables } from '../program-environment.ts'
 import { type RunningStack, readRunningStack, readState } from '../stack-state.ts'
 import { readWorkerEnvironment } from '../worker-environment.ts'
 
@@ -45,15 +45,16 @@ export async function readTarget(env: Environment, api?: string): Promise<Target
   const stack = read(() => readStackConfig(env)) ?? readStackConfig(localVariables(env))
   const running = await readRunningStack(stack.dataDir)
   const ports = running ? await readState(stack.dataDir) : {}
-  const environment = running ? await readStackEnvironment(stack, problems) : hasDatabase(env) ? env : {}
-  if (!running && !hasDatabase(env))
+  const hasDatabase = isSet(env, 'DATABASE_URL')
+  const environment = running ? await readStackEnvironment(stack, problems) : hasDatabase ? env : {}
+  if (!running && !hasDatabase)
     problems.add(
       `no stack is running in ${stack.dataDir}, and DATABASE_URL is not set: run npm start, or set the variables of the service`,
     )
   const isConfigured = Object.keys(environment).length > 0
   const readIfConfigured = <Value>(reader: () => Value) => (isConfigured ? read(reader) : undefined)
   const config = readIfConfigured(() => readWorkerConfig(environment))
-  const site = readIfConfigured(() => readSiteConfig(siteVariables(environment, config?.apiUrl)))
+  const site = readIfConfigured(() => readSiteConfig(siteEnvironment(environment, config?.apiUrl ?? '')))
   return {
     stack,
     running,
@@ -66,8 +67,6 @@ export async function readTarget(env: Environment, api?: string): Promise<Target
     configProblems: [...problems],
   }
 }
-
-const hasDatabase = (env: Environment): boolean => Boolean(env.DATABASE_URL || env.DATABASE_URL_FILE)
 
 /** Empty when the secrets of the data folder cannot be read. */
 async function readStackEnvironment(stack: StackConfig, problems: Set<string>): Promise<Variables> {
@@ -83,11 +82,6 @@ async function readStackEnvironment(stack: StackConfig, problems: Set<string>): 
     problems.add((error as Error).message)
     return {}
   }
-}
-
-const siteVariables = (environment: Environment, apiUrl: string | undefined): Environment => {
-  const entries = Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
-  return siteEnvironment(Object.fromEntries(entries), apiUrl ?? '')
 }
 
 const localUrl = (port: number | undefined): string | undefined =>
