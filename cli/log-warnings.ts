@@ -1,9 +1,12 @@
 /** Shows the warnings and errors of the programs' logs in the terminal, one short line each. */
-import { open, stat } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { buffer } from 'node:stream/consumers'
 
 const shownLevels = new Set(['warn', 'error', 'fatal'])
 /** The same message is shown once in this time. */
 const repeatMillis = 30_000
+const partBytesMax = 1_048_576
 
 interface LogEntry {
   level?: string
@@ -50,7 +53,7 @@ export async function showWarnings(name: string, file: string, show: (text: stri
     // A file that is smaller than before has been replaced or truncated.
     if (size < offset) offset = 0
     if (size === offset) return
-    const part = await readPart(file, offset, Math.min(size - offset, 1_048_576))
+    const part = await buffer(createReadStream(file, { start: offset, end: offset + partBytesMax - 1 }))
     offset += part.length
     const lines = (incompleteLine + part.toString('utf8')).split('\n')
     incompleteLine = lines.pop() ?? ''
@@ -71,13 +74,3 @@ const sizeOf = (file: string): Promise<number> =>
     ({ size }) => size,
     () => 0,
   )
-
-async function readPart(file: string, position: number, length: number): Promise<Buffer> {
-  const handle = await open(file)
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), { position })
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await handle.close()
-  }
-}
