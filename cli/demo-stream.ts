@@ -3,7 +3,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { canStream, type MediaPrograms, mediaInstallCommand } from './media-programs.ts'
-import { readRelayStats } from './relay-stats.ts'
 import { type Player, startPlayer, startPublisher } from './test-stream.ts'
 
 export interface Ingest {
@@ -29,6 +28,7 @@ const ingestPollMillis = 3_000
 const publisherSecondsMore = 60
 const publisherMillisMax = 10_000
 const publisherPollMillis = 100
+const statsMillisMax = 15_000
 
 /** Why the step is skipped, with the way out; undefined when nothing prevents it. */
 export function findObstacle(
@@ -118,4 +118,10 @@ async function readBitrate({ connect }: DemoStream): Promise<number> {
   const url = `${connect.stats_url}?publisher=${encodeURIComponent(streamId)}`
   const { publishers } = await readRelayStats<{ publishers: Record<string, { bitrate: number }> }>(url)
   return publishers[streamId]?.bitrate ?? 0
+}
+
+/** The statistics that a relay itself serves, without authentication. Rejects when there is no answer in JSON. */
+export async function readRelayStats<Stats>(url: string): Promise<Stats> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(statsMillisMax) })
+  return (await response.json()) as Stats
 }

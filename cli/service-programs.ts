@@ -1,7 +1,10 @@
-/** Runs the programs of the service as child processes. */
+/** Runs the programs of the service as child processes, and waits until they are healthy. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type OnSpawn, ServerProcess } from '../platform/embedded/server-process.ts'
 import { nodeArguments } from '../platform/launcher.ts'
 import type { RunningProgram } from './supervised-program.ts'
+
+const healthyMillisMax = 120_000
 
 export interface ServiceProgram {
   /** Below the project's folder. */
@@ -39,4 +42,27 @@ export async function runProgram(program: ServiceProgram): Promise<void> {
   const server = await ServerProcess.start(nodeProcess(program))
   const end = await server.exited
   if (end !== 'ended with code 0') throw new Error(`${program.file} ${end}:\n${server.readLastLines()}`)
+}
+
+/**
+ * Waits until a health check answers 200. Rejects after two minutes with the last answer.
+ * @param findFailure returns a reason to reject before that.
+ */
+export async function waitUntilHealthy(url: string, findFailure: () => string | undefined): Promise<void> {
+  const deadline = Date.now() + healthyMillisMax
+  let lastAnswer = 'no answer'
+  while (Date.now() < deadline) {
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(5000) })
+      const text = await response.text()
+      if (response.status === 200) return
+      lastAnswer = `${response.status} ${text}`
+    } catch (error) {
+      lastAnswer = (error as Error).message
+    }
+    const failure = findFailure()
+    if (failure !== undefined) throw new Error(failure)
+    await sleep(100)
+  }
+  throw new Error(`${url} is not healthy after ${healthyMillisMax / 1000} s: ${lastAnswer}`)
 }
