@@ -1,25 +1,17 @@
 /** `svc completion`: scripts with which a shell completes commands, options and their values. */
-import { Argument, type Command } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { pathOf } from './commands.ts'
 import { printLine } from './output.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
 
-interface CompletedOption {
-  /** Without the dashes. */
-  readonly name: string
-  readonly takesValue: boolean
-  /** Empty unless the option takes one of some values. */
-  readonly values: readonly string[]
-}
-
 interface CompletedCommand {
   /** `svc sessions list` */
   readonly path: string
   /** What may follow: commands, and the values of arguments that take one of some. */
   readonly words: readonly string[]
-  readonly options: readonly CompletedOption[]
+  readonly options: readonly Option[]
 }
 
 export function addCompletionCommand(program: Command): void {
@@ -37,18 +29,16 @@ Add to ~/.config/fish/config.fish:  svc completion fish | source`,
     .action((shell: Shell) => printLine(formatScript(shell, listCommands(program, []))))
 }
 
+const help = new Option('--help')
+const takesValue = ({ required, optional }: Option): boolean => required || optional
+
 /** @param inherited options of the commands above. */
-function listCommands(command: Command, inherited: readonly CompletedOption[]): CompletedCommand[] {
-  const own = command.options.map(({ long, argChoices = [], required, optional }) => ({
-    name: (long ?? '').replace(/^--/, ''),
-    takesValue: required || optional,
-    values: argChoices,
-  }))
-  const options = [...inherited, ...own]
+function listCommands(command: Command, inherited: readonly Option[]): CompletedCommand[] {
+  const options = [...inherited, ...command.options]
   const names = command.commands.map((child) => child.name())
   const words = [...names, ...command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices)]
   return [
-    { path: pathOf(command), words, options: [...options, { name: 'help', takesValue: false, values: [] }] },
+    { path: pathOf(command), words, options: [...options, help] },
     ...command.commands.flatMap((child) => listCommands(child, options)),
   ]
 }
@@ -63,11 +53,11 @@ function formatBash(commands: readonly CompletedCommand[]): string {
   const paths = commands.map(({ path }) => `'${path}'`).join(' | ')
   const values = commands.flatMap(({ path, options }) =>
     options
-      .filter(({ takesValue }) => takesValue)
-      .map(({ name, values }) => `    '${path} --${name}') candidates='${values.join(' ')}' ;;`),
+      .filter(takesValue)
+      .map(({ long, argChoices = [] }) => `    '${path} ${long}') candidates='${argChoices.join(' ')}' ;;`),
   )
   const candidates = commands.map(({ path, words, options }) => {
-    const flags = options.map(({ name }) => `--${name}`)
+    const flags = options.map(({ long }) => long)
     return `        '${path}') candidates='${[...words, ...flags].join(' ')}' ;;`
   })
   return `_svc() {
@@ -96,7 +86,7 @@ function formatFish(commands: readonly CompletedCommand[]): string {
     const start = `complete -c svc -n '__svc_is_at "${path}"'`
     return [
       ...(words.length === 0 ? [] : [`${start} -a '${words.join(' ')}'`]),
-      ...options.map(({ name, takesValue, values }) => `${start} -l ${name}${formatFishValue(takesValue, values)}`),
+      ...options.map((option) => `${start} -l ${option.long?.slice(2)}${formatFishValue(option)}`),
     ]
   })
   return `function __svc_is_at
@@ -110,7 +100,7 @@ complete -c svc -f
 ${lines.join('\n')}`
 }
 
-function formatFishValue(takesValue: boolean, values: readonly string[]): string {
-  if (!takesValue) return ''
-  return values.length === 0 ? ' -r -F' : ` -x -a '${values.join(' ')}'`
+function formatFishValue(option: Option): string {
+  if (!takesValue(option)) return ''
+  return option.argChoices ? ` -x -a '${option.argChoices.join(' ')}'` : ' -r -F'
 }
