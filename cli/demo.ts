@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { expectSuccess } from '../client/api-error.ts'
-import type { paths } from '../client/api-types.ts'
+import { type ApiResult, expectSuccess } from '../client/api-error.ts'
 import { type ApiClient, bearer, createApiClient, operatorCredentials, repeatFor } from '../client/client.ts'
+import type { Reply } from '../client/reply.ts'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
 import { findObstacle, readRelayStats, streamTestPattern } from './demo-stream.ts'
@@ -18,7 +18,7 @@ const pollsMax = 55
 const secondsMax = 600
 const startedAt = performance.now()
 
-type Session = paths['/api/v1/relay/active']['get']['responses'][200]['content']['application/json']['sessions'][number]
+type Session = Reply<'get', '/relay/active'>['sessions'][number]
 
 interface Target {
   api: string
@@ -72,22 +72,25 @@ async function step<T>(work: () => Promise<T>, describe: (result: T) => string):
   return result
 }
 
+/** Runs a step that is one request. @param action starts the message of its error. */
+const requestStep = <T>(
+  action: string,
+  request: () => Promise<ApiResult<T>>,
+  describe: (reply: Exclude<T, undefined>) => string,
+) => step(async () => expectSuccess(await request(), action), describe)
+
 /** Signs in like an OBS plugin, which never sees a password: the user approves the login in the browser. */
 async function signInAsPlugin({ api, email, password }: Target): Promise<string> {
   const plugin = createApiClient({ baseUrl: api })
-  const started = await step(
-    async () => {
-      const body = { client_name: 'npm run demo' }
-      return expectSuccess(
-        await plugin.POST('/api/v1/auth/plugin/login/start', { body }),
-        'The start of the plugin login',
-      )
-    },
+  const started = await requestStep(
+    'The start of the plugin login',
+    () => plugin.POST('/api/v1/auth/plugin/login/start', { body: { client_name: 'npm run demo' } }),
     ({ user_code, authorize_url }) => `plugin login started: code ${user_code}, to be approved at ${authorize_url}`,
   )
   // A user would do this in the browser, at authorize_url.
-  const user = await step(
-    async () => expectSuccess(await plugin.POST('/api/v1/auth/login', { body: { email, password } }), 'The sign-in'),
+  const user = await requestStep(
+    'The sign-in',
+    () => plugin.POST('/api/v1/auth/login', { body: { email, password } }),
     () => `${email} signed in with the password, as in the browser`,
   )
   const browser = createApiClient({ baseUrl: api, headers: bearer(user.cp_access_jwt) })
@@ -96,11 +99,9 @@ async function signInAsPlugin({ api, email, password }: Target): Promise<string>
     ({ client_name }) => `codes compared, "${client_name}" approved`,
   )
   const { login_attempt_id, poll_token } = started
-  const polled = await step(
-    async () => {
-      const body = { login_attempt_id, poll_token }
-      return expectSuccess(await plugin.POST('/api/v1/auth/plugin/login/poll', { body }), 'The poll')
-    },
+  const polled = await requestStep(
+    'The poll',
+    () => plugin.POST('/api/v1/auth/plugin/login/poll', { body: { login_attempt_id, poll_token } }),
     ({ status }) => `the plugin polled: ${status}`,
   )
   if (polled.status !== 'complete') throw new Error('The login was approved, and the poll got no tokens')
@@ -128,10 +129,10 @@ async function startRelay(user: ApiClient): Promise<Session> {
   const requestedAt = performance.now()
   const params = { header: { 'Idempotency-Key': randomUUID() } }
   const body = { connection_id: connectionId }
-  const { session } = await step(
-    async () => expectSuccess(await user.POST('/api/v1/relay/start', { params, body }), 'The start'),
-    (reply) =>
-      `relay requested: session ${reply.session.session_id} in ${reply.session.region}, ${reply.session.state}`,
+  const { session } = await requestStep(
+    'The start',
+    () => user.POST('/api/v1/relay/start', { params, body }),
+    ({ session }) => `relay requested: session ${session.session_id} in ${session.region}, ${session.state}`,
   )
   let state: string = session.state
   for (let poll = 0; poll < pollsMax; poll++) {
@@ -178,11 +179,9 @@ function interruption(): AbortController {
 }
 
 async function stopRelay(user: ApiClient, { session_id }: Session): Promise<void> {
-  await step(
-    async () => {
-      const body = { session_id, immediate: true }
-      return expectSuccess(await user.POST('/api/v1/relay/stop', { body }), 'The stop')
-    },
+  await requestStep(
+    'The stop',
+    () => user.POST('/api/v1/relay/stop', { body: { session_id, immediate: true } }),
     (reply) => `relay stopped: ${reply.session.state} (${reply.session.reason})`,
   )
 }

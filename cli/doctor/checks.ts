@@ -1,31 +1,34 @@
 /** All checks of the doctor, and the connections that they share. */
 import { type CheckResult, runChecks } from './check.ts'
-import { clockChecks } from './clocks.ts'
-import { configurationChecks } from './configuration.ts'
-import { machineChecks } from './machine.ts'
+import { checkClocks } from './clocks.ts'
+import { checkConfiguration, checkStack } from './configuration.ts'
+import { checkDisk, checkVideoEngine } from './machine.ts'
 import { openDatabase, postgresChecks } from './postgres.ts'
 import { providerChecks } from './providers.ts'
 import { secretChecks } from './secrets.ts'
 import { serviceChecks } from './service.ts'
 import type { Target } from './target.ts'
-import { taskQueueChecks } from './task-queue.ts'
-import { openTemporal, temporalChecks } from './temporal.ts'
+import { checkTaskQueue } from './task-queue.ts'
+import { checkTemporal, openTemporal } from './temporal.ts'
 
 /** Runs all checks that the configuration allows. Changes nothing. Never rejects because of a fault of the service. */
 export async function examine(target: Target): Promise<CheckResult[]> {
+  const { config, running } = target
   const database = openDatabase(target.databaseUrl)
   const temporal = openTemporal(target.temporal)
   try {
     return await runChecks([
-      ...configurationChecks(target),
+      { name: 'configuration', run: () => checkConfiguration(target) },
+      ...(running ? [{ name: 'stack', run: () => checkStack(target.stack, running) }] : []),
       ...secretChecks(target, database),
       ...postgresChecks(target, database),
-      ...temporalChecks(target, temporal),
-      ...taskQueueChecks(target, temporal),
+      { name: 'temporal', run: () => checkTemporal(target, temporal) },
+      { name: 'task-queue', run: () => checkTaskQueue(target, temporal) },
       ...serviceChecks(target, database),
-      ...clockChecks(target, database),
-      ...(target.config ? providerChecks(target.config, database) : []),
-      ...machineChecks(target),
+      { name: 'clocks', run: () => checkClocks(target, database) },
+      ...(config ? providerChecks(config, database) : []),
+      { name: 'disk', run: () => checkDisk(target) },
+      ...(config ? [{ name: 'video-engine', run: () => checkVideoEngine(config) }] : []),
     ])
   } finally {
     await Promise.all([database.sql?.end({ timeout: 1 }), temporal.close()])

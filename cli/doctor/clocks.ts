@@ -2,7 +2,7 @@
 import type { Database } from '../../db/connection.ts'
 import { readServerClock } from '../../db/operations/server-status.ts'
 import { greatestSkews } from '../../db/operations/workers.ts'
-import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
+import { combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
 import type { DatabaseAccess } from './postgres.ts'
 import type { Target } from './target.ts'
 
@@ -16,11 +16,7 @@ interface Skew {
   readonly seconds: number
 }
 
-export const clockChecks = ({ apiUrl }: Target, database: DatabaseAccess): Check[] => [
-  { name: 'clocks', run: () => checkClocks(apiUrl, database) },
-]
-
-async function checkClocks(apiUrl: string | undefined, { sql, obstacle }: DatabaseAccess): Promise<Finding> {
+export async function checkClocks({ apiUrl }: Target, { sql, obstacle }: DatabaseAccess): Promise<Finding> {
   const usable = (await obstacle) === undefined ? sql : undefined
   const skews = (
     await Promise.all([usable ? readDatabaseSkews(usable) : [], apiUrl === undefined ? [] : readApiSkew(apiUrl)])

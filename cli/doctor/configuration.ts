@@ -1,15 +1,12 @@
 /** The configuration of all programs, and the stack that is examined. */
+import type { StackConfig } from '../../platform/config/stack.ts'
 import { adviseVariable } from '../../platform/config/variable-texts.ts'
 import { findProcess } from '../../platform/processes.ts'
-import { type Check, combine, type Finding, fail, ok } from './check.ts'
+import type { RunningStack } from '../stack-state.ts'
+import { combine, type Finding, fail, ok } from './check.ts'
 import type { Target } from './target.ts'
 
-export const configurationChecks = (target: Target): Check[] => [
-  { name: 'configuration', run: async () => checkConfiguration(target) },
-  ...(target.running ? [{ name: 'stack', run: () => checkStack(target.stack.dataDir, target.running?.pid ?? 0) }] : []),
-]
-
-const checkConfiguration = ({ configProblems, running, stack }: Target) =>
+export const checkConfiguration = async ({ configProblems, running, stack }: Target): Promise<Finding> =>
   combine(
     `the variables of api, worker and site are valid${running ? `, with those of the stack in ${stack.dataDir}` : ''}`,
     configProblems.map((problem) => fail(problem, fixOf(problem))),
@@ -22,7 +19,7 @@ function fixOf(problem: string): string {
   return advice ? `Correct ${advice}` : 'Correct the variables (docs/operating.md, Configuration).'
 }
 
-async function checkStack(dataDir: string, pid: number): Promise<Finding> {
+export async function checkStack({ dataDir }: StackConfig, { pid }: RunningStack): Promise<Finding> {
   if (await findProcess(pid)) return ok(`npm start (process ${pid}) runs in ${dataDir}`)
   return fail(
     `npm start (process ${pid}) of ${dataDir} was killed, so nothing restarts its programs`,

@@ -3,7 +3,7 @@ import { access, constants, statfs } from 'node:fs/promises'
 import { delimiter, dirname } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
 import { findVideoObstacle } from '../ready-message.ts'
-import { type Check, combine, type Finding, fail, ok, type Problem, warn } from './check.ts'
+import { combine, type Finding, fail, ok, type Problem, warn } from './check.ts'
 import type { Target } from './target.ts'
 
 const mebibyte = 2 ** 20
@@ -14,13 +14,8 @@ const freeBytesWarn = 1024 * mebibyte
 const freeInodesPartMin = 0.01
 const freeInodesPartWarn = 0.05
 
-export const machineChecks = ({ stack, config }: Target): Check[] => [
-  { name: 'disk', run: () => checkDisk(stack.dataDir) },
-  ...(config ? [{ name: 'video-engine', run: async () => checkVideoEngine(config) }] : []),
-]
-
-async function checkDisk(dataDir: string): Promise<Finding> {
-  const folder = await findExisting(dataDir)
+export async function checkDisk({ stack }: Target): Promise<Finding> {
+  const folder = await findExisting(stack.dataDir)
   const { bavail, bsize, ffree, files } = await statfs(folder)
   const freeBytes = bavail * bsize
   // Some file systems have no limit of files, and report none.
@@ -53,7 +48,7 @@ const isAccessible = (folder: string, mode: number): Promise<boolean> =>
     () => false,
   )
 
-function checkVideoEngine({ relay, regions }: Config): Finding {
+export async function checkVideoEngine({ relay, regions }: Config): Promise<Finding> {
   if (!regions.some(({ provider }) => provider === 'local')) return ok('no region runs relays on this machine')
   const obstacle = findVideoObstacle(relay.engine, relay.searchPath.split(delimiter), process.platform)
   if (obstacle === undefined)

@@ -1,7 +1,7 @@
 /** The task queue that connects workflows with workers, and the versions of the workers. */
 import type { Client } from '@temporalio/client'
 import type { TemporalConfig } from '../../platform/temporal.ts'
-import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
+import { combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
 import type { Target } from './target.ts'
 import { callTemporal, type TemporalAccess } from './temporal.ts'
 
@@ -12,32 +12,19 @@ const kinds = { workflow: 1, activity: 2 } as const
 export const startWorkerFix =
   'Start a worker (npm run worker, or npm start), and see its log (logs/worker.log in the data folder of npm start).'
 
-export const taskQueueChecks = ({ temporal }: Target, access: TemporalAccess): Check[] => [
-  {
-    name: 'task-queue',
-    run: async () =>
-      (await access.obstacle) === undefined && temporal && access.client
-        ? checkTaskQueue(access.client, temporal)
-        : notChecked('Temporal does not answer'),
-  },
-]
+export const checkTaskQueue = async ({ temporal }: Target, { client, obstacle }: TemporalAccess): Promise<Finding> =>
+  (await obstacle) === undefined && temporal && client
+    ? checkQueue(client, temporal)
+    : notChecked('Temporal does not answer')
 
 interface Version {
   readonly deploymentName: string
   readonly buildId: string
 }
 
-interface Queue {
-  readonly kind: string
-  /** One for each connection of a worker; without a version for an unversioned worker. */
-  readonly pollers: readonly { readonly identity: string; readonly version: Version | undefined }[]
-  /** Gets the tasks of new workflows; undefined when unversioned workers do. */
-  readonly current: Version | undefined
-  readonly waitingTasks: number
-  readonly oldestSeconds: number
-}
+type Queue = Awaited<ReturnType<typeof readQueue>>
 
-async function checkTaskQueue(client: Client, config: TemporalConfig): Promise<Finding> {
+async function checkQueue(client: Client, config: TemporalConfig): Promise<Finding> {
   const queues = await Promise.all(
     Object.entries(kinds).map(([kind, taskQueueType]) => readQueue(client, config, kind, taskQueueType)),
   )
@@ -57,7 +44,7 @@ async function readQueue(
   { namespace, taskQueue }: TemporalConfig,
   kind: string,
   taskQueueType: number,
-): Promise<Queue> {
+) {
   const { pollers, stats, versioningInfo } = await callTemporal(client, () =>
     client.workflowService.describeTaskQueue({
       namespace,
@@ -68,10 +55,12 @@ async function readQueue(
   )
   return {
     kind,
+    // One for each connection of a worker; without a version for an unversioned worker.
     pollers: pollers.map(({ identity, deploymentOptions }) => ({
       identity: identity ?? '',
       version: toVersion(deploymentOptions),
     })),
+    // Gets the tasks of new workflows; undefined when unversioned workers do.
     current: toVersion(versioningInfo?.currentDeploymentVersion),
     waitingTasks: Number(stats?.approximateBacklogCount ?? 0),
     oldestSeconds: Number(stats?.approximateBacklogAge?.seconds ?? 0),

@@ -1,7 +1,7 @@
 /** The Temporal server and its namespace. */
 import { type Client, isGrpcServiceError } from '@temporalio/client'
 import { connectTemporal, searchAttributes, type TemporalConfig } from '../../platform/temporal.ts'
-import { type Check, combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
+import { combine, type Finding, fail, notChecked, type Problem, warn } from './check.ts'
 import type { Target } from './target.ts'
 
 const callMillisMax = 5000
@@ -32,21 +32,19 @@ export function openTemporal(config: TemporalConfig | undefined): TemporalAccess
   return { client, obstacle, close }
 }
 
-export const temporalChecks = ({ temporal, running }: Target, access: TemporalAccess): Check[] => [
-  {
-    name: 'temporal',
-    run: async () => {
-      if (!temporal || !access.client) return notChecked('TEMPORAL_ADDRESS is missing or wrong')
-      const problem = await access.obstacle
-      if (problem === undefined) return checkNamespace(access.client, temporal)
-      const isEmbedded = running?.servers.TEMPORAL_ADDRESS === temporal.address
-      const fix = isEmbedded
-        ? 'Run npm start again. Its log is temporal/temporal.log in the data folder.'
-        : 'Start Temporal, or correct TEMPORAL_ADDRESS and the TEMPORAL_TLS variables.'
-      return fail(problem, fix)
-    },
-  },
-]
+export async function checkTemporal(
+  { temporal, running }: Target,
+  { client, obstacle }: TemporalAccess,
+): Promise<Finding> {
+  if (!temporal || !client) return notChecked('TEMPORAL_ADDRESS is missing or wrong')
+  const problem = await obstacle
+  if (problem === undefined) return checkNamespace(client, temporal)
+  const isEmbedded = running?.servers.TEMPORAL_ADDRESS === temporal.address
+  const fix = isEmbedded
+    ? 'Run npm start again. Its log is temporal/temporal.log in the data folder.'
+    : 'Start Temporal, or correct TEMPORAL_ADDRESS and the TEMPORAL_TLS variables.'
+  return fail(problem, fix)
+}
 
 /** Limited in time. */
 export const callTemporal = <Value>(client: Client, work: () => Promise<Value>): Promise<Value> =>

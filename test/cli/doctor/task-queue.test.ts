@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { runChecks } from '../../../cli/doctor/check.ts'
 import { readTarget } from '../../../cli/doctor/target.ts'
-import { taskQueueChecks } from '../../../cli/doctor/task-queue.ts'
+import { checkTaskQueue } from '../../../cli/doctor/task-queue.ts'
 import { openTemporal } from '../../../cli/doctor/temporal.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
@@ -17,7 +17,7 @@ async function examineQueue() {
   const target = await readTarget(testEnvironment({ SVC_TEMPORAL_TASK_QUEUE: taskQueue }))
   const access = openTemporal(target.temporal)
   try {
-    const [result] = await runChecks(taskQueueChecks(target, access))
+    const [result] = await runChecks([{ name: 'task-queue', run: () => checkTaskQueue(target, access) }])
     return result
   } finally {
     await access.close()
