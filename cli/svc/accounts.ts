@@ -25,5 +25,6 @@ export const readAccountId = async (api: ApiClient, account: string): Promise<st
 
 export const account = {
   argument: new Argument('<account>', 'email address or id of the account').argParser(parseAccount),
+  example: 'streamer@example.com',
   readId: readAccountId,
 } satisfies Subject

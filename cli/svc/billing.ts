@@ -8,7 +8,6 @@ import {
   accountOption,
   type ChangeOptions,
   choiceOption,
-  destructiveOptions,
   exampleId,
   type GlobalOptions,
   parseId,
@@ -19,7 +18,7 @@ import { type Field, formatTime, printFields, printHeading } from './output.ts'
 
 type BillingEvent = Reply<'get', '/admin/billing/events'>['events'][number]
 
-const subject = { argument: new Argument('<event>', 'id of the billing event').argParser(parseId) }
+const subject = { argument: new Argument('<event>', 'id of the billing event').argParser(parseId), example: exampleId }
 
 export function addBillingCommands(program: Command): void {
   const billing = program.command('billing').description('billing events, and accounts that pay for nothing')
@@ -83,7 +82,6 @@ function addListCommand(events: Command): void {
 function addEventCommands(events: Command): void {
   defineRequest(events.command('show'), {
     description: 'show a billing event with its normalised form',
-    examples: [exampleId],
     subject,
     request: (api, id) => api.GET('/api/v1/admin/billing/events/{id}', byId(id)),
     print: ({ event }) => {
@@ -102,7 +100,6 @@ function addEventCommands(events: Command): void {
   })
   defineRequest(events.command('replay'), {
     description: 'parse a billing event again and evaluate its account again; safe to repeat',
-    examples: [exampleId],
     subject,
     options: [reasonOption],
     request: (api, id, { reason }: ChangeOptions) =>
@@ -113,7 +110,6 @@ function addEventCommands(events: Command): void {
     description: 'set a parked or dead event aside',
     examples: [`${exampleId} --reason "test"`],
     subject,
-    options: destructiveOptions,
     question: (id) => `Dismiss the billing event ${id}?`,
     request: (api, id, { reason }: ReasonOptions) =>
       api.POST('/api/v1/admin/billing/events/{id}/dismiss', { ...byId(id), body: { reason } }),

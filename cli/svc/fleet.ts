@@ -1,8 +1,7 @@
 /** `svc fleet`: the fleet at its providers. Works without the API, with the worker's variables. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { fleetNamePattern } from '../../platform/config/values.ts'
-import { defineCommand } from './commands.ts'
-import { confirm } from './confirmation.ts'
+import { confirm, defineCommand } from './commands.ts'
 import { type ConfirmableOptions, confirmationOption, type GlobalOptions } from './options.ts'
 
 // The commands import their modules when they run: these are large, and the other commands do not load them.
@@ -16,14 +15,12 @@ export function addFleetCommands(program: Command): void {
     )
   defineCommand<GlobalOptions>(fleet.command('status'), {
     description: 'show each region with its sessions, instances and the last check of its provider, from the database',
-    examples: ['', '--json'],
     run: async (options) => (await import('../direct/fleet-status.ts')).showStatus(options),
   })
   addCompareCommand(fleet)
   defineCommand<GlobalOptions>(fleet.command('check'), {
     description:
       'check credentials and settings of every region at its provider, and the name of the fleet; creates nothing. Exit code 1 if one fails',
-    examples: ['', '--json'],
     run: async (options) => (await import('../direct/fleet-check.ts')).check(options),
   })
   addAdoptCommand(fleet)

@@ -7,7 +7,6 @@ export function addJobsCommands(program: Command): void {
   const jobs = program.command('jobs').description('background jobs of the workers')
   defineList(jobs.command('list'), {
     description: 'list background jobs with their last run',
-    examples: ['', '--json'],
     path: '/admin/jobs',
     key: 'jobs',
     columns: [

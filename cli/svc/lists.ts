@@ -16,7 +16,7 @@ type ItemOf<Path extends string, Key extends keyof Page<Path>> = Page<Path>[Key]
 
 interface List<Path extends string, Key extends keyof Page<Path>> {
   readonly description: string
-  readonly examples: readonly string[]
+  readonly examples?: readonly string[]
   readonly path: Path
   /** The field of the reply that holds the items. */
   readonly key: Key

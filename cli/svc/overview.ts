@@ -10,7 +10,6 @@ type Minute = Overview['minutes'][number]
 export function addOverviewCommand(program: Command): void {
   defineRequest(program.command('overview'), {
     description: 'show the health of the service and the last hour',
-    examples: ['', '--json'],
     request: (api) => api.GET('/api/v1/admin/overview'),
     print: printOverview,
   })

@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander'
 import type { ApiClient } from '../../client/client.ts'
 import type { Reply } from '../../client/reply.ts'
 import { defineRequest } from './commands.ts'
-import { destructiveOptions, type ReasonOptions, requiredReasonOption } from './options.ts'
+import { type ReasonOptions, requiredReasonOption } from './options.ts'
 import { type Column, formatTime, printRemark, printTable } from './output.ts'
 
 const columns: readonly Column<Reply<'get', '/admin/regions'>['regions'][number]>[] = [
@@ -20,14 +20,13 @@ const columns: readonly Column<Reply<'get', '/admin/regions'>['regions'][number]
 
 export function addRegionsCommands(program: Command): void {
   const regions = program.command('regions').description('regions with their instances')
-  const subject = { argument: new Argument('<region>', 'id of the region') }
+  const subject = { argument: new Argument('<region>', 'id of the region'), example: 'eu-central' }
   const changeBy =
     (change: 'drain' | 'resume') =>
     (api: ApiClient, region: string, { reason }: ReasonOptions) =>
       api.POST(`/api/v1/admin/regions/{region}/${change}`, { params: { path: { region } }, body: { reason } })
   defineRequest(regions.command('list'), {
     description: 'list regions',
-    examples: ['', '--json'],
     request: (api) => api.GET('/api/v1/admin/regions'),
     print: (reply) => printTable(columns, reply.regions),
   })
@@ -35,7 +34,6 @@ export function addRegionsCommands(program: Command): void {
     description: 'refuse new sessions in a region; its live sessions run on',
     examples: ['eu-central --reason "maintenance of the provider"'],
     subject,
-    options: destructiveOptions,
     question: (id) => `Refuse new sessions in ${id}?`,
     request: changeBy('drain'),
     print: ({ region }, id) => {

@@ -8,7 +8,6 @@ import {
   accountOption,
   type ChangeOptions,
   choiceOption,
-  destructiveOptions,
   exampleId,
   parseId,
   parseWholeNumber,
@@ -30,7 +29,7 @@ export const sessionColumns: readonly Column<Session>[] = [
   { header: 'KBIT/S', value: ({ ingest }) => (ingest?.publishing ? ingest.bitrate_kbps : null) },
 ]
 
-const subject = { argument: new Argument('<session>', 'id of the session').argParser(parseId) }
+const subject = { argument: new Argument('<session>', 'id of the session').argParser(parseId), example: exampleId }
 const region = new Option('--region <region>', 'only sessions in this region')
 const user = accountOption('only sessions of this account')
 
@@ -64,7 +63,6 @@ export function addSessionsCommands(program: Command): void {
     description: 'end a session at once',
     examples: [`${exampleId} --reason "stuck, ticket 4711"`],
     subject,
-    options: destructiveOptions,
     question: (id) => `Disconnect the session ${id}?`,
     request: (api, id, { reason }: ReasonOptions) =>
       api.POST('/api/v1/admin/sessions/{id}/disconnect', { ...byId(id), body: { reason } }),
@@ -84,7 +82,6 @@ export function addSessionsCommands(program: Command): void {
 function addShowCommand(sessions: Command): void {
   defineRequest(sessions.command('show'), {
     description: 'show a session, its transitions, and what its workflow says',
-    examples: [exampleId],
     subject,
     request: (api, id) => api.GET('/api/v1/admin/sessions/{id}', byId(id)),
     failure: describeInspection,

@@ -11,7 +11,6 @@ import { defineList } from './lists.ts'
 import {
   type ChangeOptions,
   choiceOption,
-  destructiveOptions,
   type GlobalOptions,
   parseTime,
   parseWholeNumber,
@@ -34,14 +33,13 @@ type UserDetail = Reply<'get', '/admin/users/{id}'>
 type User = UserDetail['user']
 type Entitlement = UserDetail['entitlement']
 
-const example = 'streamer@example.com'
+const { example } = account
 
 export function addUsersCommands(program: Command): void {
   const users = program.command('users').description('accounts, their plans and their access')
   addShowCommands(users)
   defineRequest(users.command('subscriptions'), {
     description: 'list what an account pays for',
-    examples: [example],
     subject: account,
     request: (api, id) => api.GET('/api/v1/admin/users/{id}/subscriptions', byId(id)),
     print: ({ subscriptions }) => printTable(subscriptionColumns, subscriptions),
@@ -122,7 +120,6 @@ function addShowCommands(users: Command): void {
   })
   defineRequest(users.command('plan'), {
     description: 'show the plan of an account, and what its workflow says',
-    examples: [example],
     subject: account,
     request: (api, id) => api.GET('/api/v1/admin/users/{id}/subscription', byId(id)),
     print: (plan) => printFields([...entitlementFields(plan.entitlement), ...workflowFields(plan)]),
@@ -149,14 +146,12 @@ function addAccessCommands(users: Command): void {
     ...ofUser,
     description: 'disable an account: ends its relays and its sign-ins, and refuses new ones',
     examples: withReason,
-    options: destructiveOptions,
     question: (name) => `Disable the account ${name}, and end its relays and sign-ins?`,
     request: setDisabled(true),
   })
   defineRequest(users.command('enable'), {
     ...ofUser,
     description: 'enable an account again',
-    examples: [example],
     options: [reasonOption],
     request: setDisabled(false),
   })
@@ -164,14 +159,12 @@ function addAccessCommands(users: Command): void {
     ...ofRelays,
     description: 'end the relays of an account, and refuse new ones; its owner can sign in',
     examples: withReason,
-    options: destructiveOptions,
     question: (name) => `End the relays of ${name}, and refuse new ones?`,
     request: setRelayAccess(false),
   })
   defineRequest(users.command('enable-relays'), {
     ...ofRelays,
     description: 'allow relays again',
-    examples: [example],
     options: [reasonOption],
     request: setRelayAccess(true),
   })
