@@ -2,22 +2,19 @@
  * The step of `npm run demo` that publishes a test pattern to the relay, plays it, and shows what the relay receives.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Reply } from '../client/reply.ts'
 import { canStream, type MediaPrograms, mediaInstallCommand } from './media-programs.ts'
 import { type Player, startPlayer, startPublisher } from './test-stream.ts'
 
-export interface Ingest {
-  readonly publishing: boolean
-  readonly bitrate_kbps: number
-  readonly links: number
-}
+export type Session = Reply<'get', '/relay/active'>['sessions'][number]
 
-export interface DemoStream {
-  readonly connect: { readonly srt_url: string; readonly player_url: string; readonly stats_url: string }
+interface DemoStream {
+  readonly connect: NonNullable<Session['connect']>
   readonly programs: MediaPrograms
   readonly seconds: number
   readonly print: (text: string) => void
   /** The ingest that the API shows for the session. */
-  readonly readIngest: () => Promise<Ingest | null | undefined>
+  readonly readIngest: () => Promise<Session['ingest']>
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
 }
@@ -83,7 +80,7 @@ async function waitForPublisher(stream: DemoStream, signal: AbortSignal): Promis
 async function showStream(stream: DemoStream, player: Player, startedAt: number): Promise<void> {
   const { seconds, print, signal } = stream
   const secondsSince = (at: number) => `${((at - startedAt) / 1000).toFixed(1)} s after the start of the publisher`
-  let ingest: Ingest | null | undefined
+  let ingest: Session['ingest'] | undefined
   let isFirstShown = false
   let polledAt = startedAt
   for (;;) {

@@ -4,11 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type ApiResult, expectSuccess } from '../client/api-error.ts'
 import { type ApiClient, bearer, createApiClient, operatorCredentials, repeatFor } from '../client/client.ts'
-import type { Reply } from '../client/reply.ts'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { readStoredSecrets } from '../platform/embedded/secrets.ts'
-import { findObstacle, readRelayStats, streamTestPattern } from './demo-stream.ts'
-import { findMediaPrograms, type MediaPrograms } from './media-programs.ts'
+import { findObstacle, readRelayStats, type Session, streamTestPattern } from './demo-stream.ts'
+import { findMediaPrograms } from './media-programs.ts'
 import { readRunningStack } from './stack-state.ts'
 
 const connectionId = 'demo'
@@ -18,19 +17,9 @@ const pollsMax = 55
 const secondsMax = 600
 const startedAt = performance.now()
 
-type Session = Reply<'get', '/relay/active'>['sessions'][number]
+type Target = Awaited<ReturnType<typeof findTarget>>
 
-interface Target {
-  api: string
-  email: string
-  password: string
-  operatorPassword: string | undefined
-  programs: MediaPrograms
-  /** How long the test pattern is published. */
-  seconds: number
-}
-
-async function findTarget(): Promise<Target> {
+async function findTarget() {
   const stack = readStackConfig()
   const { values } = parseArgs({
     options: {

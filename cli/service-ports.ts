@@ -3,10 +3,7 @@ import type { StackConfig } from '../platform/config/stack.ts'
 import { choosePort, type PortChoice } from '../platform/embedded/ports.ts'
 import { readState, updateState } from './stack-state.ts'
 
-export interface ServicePorts {
-  readonly api: number
-  readonly site: number
-}
+export type ServicePorts = Awaited<ReturnType<typeof chooseServicePorts>>
 
 /** Tried when the default port is taken. */
 const alternatives = Array.from({ length: 18 }, (_, index) => 8082 + index)
@@ -16,7 +13,7 @@ export async function chooseServicePorts(
   { port, sitePort }: StackConfig,
   dataDir: string,
   notify: (text: string) => void,
-): Promise<ServicePorts> {
+) {
   if (port !== undefined && port === sitePort)
     throw new Error(`PORT and SVC_SITE_PORT are both ${port}: the API and the site need different ports.`)
   const last = await readState(dataDir)

@@ -1,5 +1,5 @@
 /** Publishes a test pattern over SRT, and plays a stream, with the programs of this machine. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,22 +18,18 @@ const errorTailBytes = 500
 const paddingBitsPerSecond = 2_000_000
 const paddingMillis = 20
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly programs: MediaPrograms
   readonly url: string
   /** Ends all processes. */
   readonly signal: AbortSignal
 }
 
-export interface Publisher {
-  /** For the user. */
-  readonly description: string
-  /** Resolves with the reason when it has ended. */
-  readonly ended: Promise<string>
-}
-
-/** @param secondsMax it ends by itself after this time, also when this process has been killed. */
-export function startPublisher({ programs, url, signal }: StreamOptions, secondsMax: number): Publisher {
+/**
+ * @param secondsMax it ends by itself after this time, also when this process has been killed.
+ * @returns what it publishes, for the user, and a promise of the reason when it has ended.
+ */
+export function startPublisher({ programs, url, signal }: StreamOptions, secondsMax: number) {
   const { ffmpeg, liveTransmit } = programs
   if (ffmpeg?.hasSrt) {
     const { ended } = run(generatePattern(ffmpeg.path, ffmpegTarget(url), secondsMax), signal)
@@ -43,11 +39,11 @@ export function startPublisher({ programs, url, signal }: StreamOptions, seconds
   const sender = run(sendInput(liveTransmit, url), signal)
   const { ended, child } = sender
   if (ffmpeg === undefined) {
-    void writePadding(child.stdin as Writable, signal)
+    void writePadding(child.stdin, signal)
     return { description: 'srt-live-transmit publishes a stream of empty packets', ended }
   }
   const pattern = run(generatePattern(ffmpeg.path, 'pipe:1', secondsMax), signal)
-  pattern.child.stdout?.pipe(child.stdin as Writable)
+  pattern.child.stdout.pipe(child.stdin)
   const description = 'ffmpeg and srt-live-transmit publish a test pattern'
   return { description, ended: Promise.race([ended, pattern.ended]) }
 }
@@ -71,14 +67,14 @@ export function startPlayer({ programs, url, signal }: StreamOptions): Player {
     firstFrameAt: undefined as number | undefined,
     ended,
   }
-  child.stdout?.on('data', (chunk: Buffer) => {
+  child.stdout.on('data', (chunk: Buffer) => {
     player.firstByteAt ??= performance.now()
     player.bytes += chunk.length
   })
   if (programs.ffmpeg) {
     const decoder = run(decodeInput(programs.ffmpeg.path), signal)
-    child.stdout?.pipe(decoder.child.stdin as Writable)
-    decoder.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    child.stdout.pipe(decoder.child.stdin)
+    decoder.child.stdout.setEncoding('utf8').on('data', (text: string) => {
       // Lines that begin with # describe the stream.
       const frames = text.split('\n').filter((line) => /^\d/.test(line)).length
       if (frames > 0) player.firstFrameAt ??= performance.now()
@@ -88,12 +84,7 @@ export function startPlayer({ programs, url, signal }: StreamOptions): Player {
   return player
 }
 
-interface Run {
-  readonly child: ChildProcess
-  readonly ended: Promise<string>
-}
-
-function run([path, ...args]: Command, signal: AbortSignal): Run {
+function run([path, ...args]: Command, signal: AbortSignal) {
   const child = spawn(path, args, { stdio: 'pipe', signal, killSignal: 'SIGKILL' })
   // A process that has ended reads no more input, and an aborted one reports the abort.
   child.stdin.on('error', () => {})

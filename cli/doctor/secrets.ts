@@ -18,10 +18,7 @@ const ageDaysMax = 365
 /** Random text of the required length has more different characters; patterns of a keyboard have fewer. */
 const differentCharactersMin = 8
 
-interface NamedSecret {
-  readonly variable: string
-  readonly value: string
-}
+type NamedSecret = ReturnType<typeof listSecrets>[number]
 
 export function secretChecks(target: Target, database: DatabaseAccess): Check[] {
   const { config, apiUrl } = target
@@ -33,13 +30,7 @@ export function secretChecks(target: Target, database: DatabaseAccess): Check[] 
   ]
 }
 
-const listSecrets = ({
-  jwt,
-  relayAuthSecrets,
-  oauthEncryptionKeys,
-  billing,
-  operatorPassword,
-}: Config): NamedSecret[] =>
+const listSecrets = ({ jwt, relayAuthSecrets, oauthEncryptionKeys, billing, operatorPassword }: Config) =>
   [
     { variable: 'SVC_JWT_SECRET', values: [jwt.secret] },
     { variable: 'SVC_JWT_SECRET_PREVIOUS', values: [jwt.previousSecret] },

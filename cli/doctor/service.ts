@@ -10,18 +10,14 @@ import { startWorkerFix } from './task-queue.ts'
 
 const requestMillisMax = 5000
 
-interface Program {
-  readonly name: 'api' | 'site'
-  readonly url: string | undefined
-  readonly variable: 'PORT' | 'SVC_SITE_PORT'
-  readonly urlVariable: 'SVC_API_URL' | 'SVC_SITE_URL'
-}
+const listPrograms = ({ apiUrl, siteUrl }: Target) => [
+  { name: 'api', url: apiUrl, variable: 'PORT', urlVariable: 'SVC_API_URL' },
+  { name: 'site', url: siteUrl, variable: 'SVC_SITE_PORT', urlVariable: 'SVC_SITE_URL' },
+]
+type Program = ReturnType<typeof listPrograms>[number]
 
 export function serviceChecks(target: Target, database: DatabaseAccess): Check[] {
-  const programs: readonly Program[] = [
-    { name: 'api', url: target.apiUrl, variable: 'PORT', urlVariable: 'SVC_API_URL' },
-    { name: 'site', url: target.siteUrl, variable: 'SVC_SITE_PORT', urlVariable: 'SVC_SITE_URL' },
-  ]
+  const programs = listPrograms(target)
   return [
     { name: 'worker', run: () => withDatabase(database, checkWorkers) },
     ...programs.map((program) => ({ name: program.name, run: () => checkProgram(program, target) })),

@@ -5,7 +5,7 @@ import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import type { ApiClient } from '../../client/client.ts'
 import { connect } from './connection.ts'
 import { exitCodes, SvcError } from './exit-codes.ts'
-import { type ConfirmableOptions, destructiveOptions } from './options.ts'
+import { destructiveOptions, type GlobalOptions } from './options.ts'
 import { printJson } from './output.ts'
 
 /** `svc sessions list` */
@@ -33,7 +33,7 @@ export function defineCommand<Options>(command: Command, definition: Definition<
 }
 
 /** Asks on a terminal, unless `--yes` is given; a script is not asked. Rejects when the answer is not yes. */
-export async function confirm(question: string, { yes }: ConfirmableOptions): Promise<void> {
+export async function confirm(question: string, { yes }: GlobalOptions): Promise<void> {
   if (yes || !process.stdin.isTTY) return
   // Standard output may be a pipe.
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
@@ -71,7 +71,7 @@ interface RequestDefinition<Options, Reply> extends Omit<Definition<Options>, 'a
 /** Defines a command that makes one request, and prints its reply. */
 export function defineRequest<Options, Reply>(command: Command, definition: RequestDefinition<Options, Reply>): void {
   const { subject, question, options = [], request, failure, print, ...rest } = definition
-  defineCommand<Options & ConfirmableOptions>(command, {
+  defineCommand<Options & GlobalOptions>(command, {
     ...(subject ? { argument: subject.argument, examples: [subject.example] } : {}),
     ...rest,
     options: question ? [...destructiveOptions, ...options] : options,

@@ -5,11 +5,7 @@ import { readStackConfig, type StackConfig } from '../../platform/config/stack.t
 import { readStoredSecrets } from '../../platform/embedded/secrets.ts'
 import { readRunningStack } from '../stack-state.ts'
 import { exitCodes, SvcError, usageError } from './exit-codes.ts'
-
-export interface ConnectionOptions {
-  readonly api?: string
-  readonly passwordFile?: string
-}
+import type { GlobalOptions } from './options.ts'
 
 /** Operations on workflows may take their whole 5 s, twice. */
 const timeoutMillis = 20_000
@@ -19,7 +15,7 @@ const timeoutMillis = 20_000
  * folder; the password from `--password-file`, `SVC_OPERATOR_PASSWORD` or the generated secrets in the data folder.
  * Throws `SvcError` when one of them is missing, and `ConfigError`.
  */
-export async function connect(options: ConnectionOptions): Promise<ApiClient> {
+export async function connect(options: GlobalOptions): Promise<ApiClient> {
   const stack = readStackConfig()
   const baseUrl = options.api ?? stack.apiUrl ?? (await readRunningStack(stack.dataDir))?.api
   if (!baseUrl) throw noStackError(stack)
@@ -37,7 +33,7 @@ const noStackError = ({ dataDir }: StackConfig): SvcError =>
     `No stack is running in ${dataDir}. Start it first (npm start), or name the API with --api URL or SVC_API_URL.`,
   )
 
-async function findPassword({ passwordFile }: ConnectionOptions, { dataDir, secrets }: StackConfig): Promise<string> {
+async function findPassword({ passwordFile }: GlobalOptions, { dataDir, secrets }: StackConfig): Promise<string> {
   const password =
     passwordFile === undefined
       ? (secrets.SVC_OPERATOR_PASSWORD ?? (await readStoredSecrets(dataDir)).SVC_OPERATOR_PASSWORD)

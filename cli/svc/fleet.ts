@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { fleetNamePattern } from '../../platform/config/values.ts'
 import { confirm, defineCommand } from './commands.ts'
-import { type ConfirmableOptions, confirmationOption, type GlobalOptions } from './options.ts'
+import { confirmationOption, type GlobalOptions } from './options.ts'
 
 // The commands import their modules when they run: these are large, and the other commands do not load them.
 
@@ -26,7 +26,7 @@ export function addFleetCommands(program: Command): void {
   addAdoptCommand(fleet)
 }
 
-interface CompareOptions extends ConfirmableOptions {
+interface CompareOptions extends GlobalOptions {
   readonly dryRun?: boolean
   readonly force?: boolean
 }
@@ -53,7 +53,7 @@ function addCompareCommand(fleet: Command): void {
   })
 }
 
-interface AdoptOptions extends ConfirmableOptions {
+interface AdoptOptions extends GlobalOptions {
   readonly name: string
   readonly force?: boolean
 }

@@ -2,14 +2,12 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { closest, distance } from 'fastest-levenshtein'
 import { isUuid } from '../../domain/uuid.ts'
-import type { ConnectionOptions } from './connection.ts'
 
-/** Options of all commands. */
-export interface GlobalOptions extends ConnectionOptions {
+/** Options of all commands, and the one of those that ask. */
+export interface GlobalOptions {
+  readonly api?: string
+  readonly passwordFile?: string
   readonly json?: true
-}
-
-export interface ConfirmableOptions extends GlobalOptions {
   readonly yes?: true
 }
 

@@ -6,7 +6,7 @@ import { account, readAccountId } from './accounts.ts'
 import { byId, confirm, defineCommand } from './commands.ts'
 import { connect } from './connection.ts'
 import { usageError } from './exit-codes.ts'
-import { type ConfirmableOptions, destructiveOptions, type GlobalOptions, type ReasonOptions } from './options.ts'
+import { destructiveOptions, type GlobalOptions, type ReasonOptions } from './options.ts'
 import { printJson, printLine, printRemark } from './output.ts'
 
 export function addUserDataCommands(users: Command): void {
@@ -51,7 +51,7 @@ async function writeNewFile(file: string, content: string): Promise<void> {
   }
 }
 
-interface EraseOptions extends ConfirmableOptions, ReasonOptions {
+interface EraseOptions extends GlobalOptions, ReasonOptions {
   /** False with `--no-email`. Commander's default with both flags is true. */
   readonly email: string | boolean
 }
