@@ -1,7 +1,7 @@
 /**
  * The environment of the service's programs: that of this process, and the values that are known once the servers run.
  */
-import type { Environment } from '../platform/config/environment.ts'
+import { ConfigError, type Environment } from '../platform/config/environment.ts'
 import { isLoopback } from '../platform/config/mail-values.ts'
 import type { StackConfig } from '../platform/config/stack.ts'
 import type { ServicePorts } from './service-ports.ts'
@@ -14,6 +14,17 @@ export const isSet = (env: Environment, name: string): boolean => Boolean(env[na
 /** Without the variables that have no value. */
 export const definedVariables = (env: Environment): Variables =>
   Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+
+/** What a reader returns; undefined when the configuration is wrong, whose problems are added then. */
+export function readCollecting<Value>(problems: Set<string>, reader: () => Value): Value | undefined {
+  try {
+    return reader()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    for (const problem of error.problems) problems.add(problem)
+    return undefined
+  }
+}
 
 /** The generated value of each secret that no variable sets. */
 export const generatedSecrets = (

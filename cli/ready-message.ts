@@ -2,8 +2,8 @@
 import { engineInstallCommand, type RelayEngineSetting } from '../domain/relay/engines.ts'
 import { findProgram } from '../platform/find-program.ts'
 import { keepsSecureCookies, noSecureCookies } from '../platform/secure-cookies.ts'
-import type { DemoAccount } from './demo-account.ts'
 import { patternInputs } from './media-programs.ts'
+import type { DemoAccount } from './plan-grants.ts'
 
 export interface ReadyStack {
   api: string

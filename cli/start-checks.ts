@@ -14,7 +14,7 @@ import type { DataFolder } from '../platform/embedded/data-folder.ts'
 import { describeTakenPort, type FixedPort, isFreePort } from '../platform/embedded/ports.ts'
 import { generateSecrets } from '../platform/embedded/secrets.ts'
 import { listProcesses } from '../platform/processes.ts'
-import { definedVariables, isSet, siteEnvironment, type Variables } from './program-environment.ts'
+import { definedVariables, isSet, readCollecting, siteEnvironment, type Variables } from './program-environment.ts'
 
 /** How long a program of a killed start may take to release its port. */
 const releaseMillisMax = 10_000
@@ -30,20 +30,10 @@ export async function readCheckedStackConfig(env: Environment): Promise<StackCon
 
 function findConfigProblems(env: Environment): string[] {
   const planned = plannedEnvironment(env)
-  const readers = [
-    () => readStackConfig(env),
-    () => plannedWorkerConfig(env),
-    () => readSiteConfig(siteEnvironment(planned, '')),
-  ]
-  const problems = readers.flatMap((read) => {
-    try {
-      read()
-      return []
-    } catch (error) {
-      if (error instanceof ConfigError) return error.problems
-      throw error
-    }
-  })
+  const problems = new Set<string>()
+  readCollecting(problems, () => readStackConfig(env))
+  readCollecting(problems, () => plannedWorkerConfig(env))
+  readCollecting(problems, () => readSiteConfig(siteEnvironment(planned, '')))
   return [...new Set([...problems, ...findEqualPorts(env)])]
 }
 

@@ -15,9 +15,9 @@ import { findTemporalCli } from '../platform/embedded/temporal-cli.ts'
 import { Lifecycle } from '../platform/lifecycle.ts'
 import { createLog } from '../platform/log.ts'
 import { endLocalRelays, listLocalRelays, relayFolderOf } from '../providers/relay/local-relays.ts'
-import { type DemoAccount, ensureDemoAccount } from './demo-account.ts'
 import { drainSessions } from './live-sessions.ts'
 import { formatWarning, showWarnings } from './log-warnings.ts'
+import { type DemoAccount, ensureDemoAccount } from './plan-grants.ts'
 import {
   defaultBillingProvider,
   environmentWith,

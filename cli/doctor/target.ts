@@ -3,11 +3,11 @@
  * configures.
  */
 import { type Config, readDatabaseUrl, readTemporalConfig, readWorkerConfig } from '../../platform/config/config.ts'
-import { ConfigError, type Environment } from '../../platform/config/environment.ts'
+import type { Environment } from '../../platform/config/environment.ts'
 import { readSiteConfig } from '../../platform/config/site.ts'
 import { readStackConfig, type StackConfig } from '../../platform/config/stack.ts'
 import type { TemporalConfig } from '../../platform/temporal.ts'
-import { isSet, mailboxVariable, siteEnvironment, type Variables } from '../program-environment.ts'
+import { isSet, mailboxVariable, readCollecting, siteEnvironment, type Variables } from '../program-environment.ts'
 import { type RunningStack, readRunningStack, readState } from '../stack-state.ts'
 import { readWorkerEnvironment } from '../worker-environment.ts'
 
@@ -32,15 +32,7 @@ export interface Target {
 /** @param api the address of the API, where it is another one. */
 export async function readTarget(env: Environment, api?: string): Promise<Target> {
   const problems = new Set<string>()
-  const read = <Value>(reader: () => Value): Value | undefined => {
-    try {
-      return reader()
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error
-      for (const problem of error.problems) problems.add(problem)
-      return undefined
-    }
-  }
+  const read = <Value>(reader: () => Value) => readCollecting(problems, reader)
   // With a wrong variable the stack of the data folder is examined all the same.
   const stack = read(() => readStackConfig(env)) ?? readStackConfig(localVariables(env))
   const running = await readRunningStack(stack.dataDir)

@@ -1,8 +1,7 @@
 /** The demo account of a local start, also while the API fails. */
 import { connect, createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
-import { ensureDemoAccount } from '../../cli/demo-account.ts'
-import { createOperatorClient, findUserByEmail } from '../../cli/plan-grants.ts'
+import { createOperatorClient, ensureDemoAccount, findUserByEmail } from '../../cli/plan-grants.ts'
 import type { TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startFakeRelayService } from '../support/fake-relays.ts'
