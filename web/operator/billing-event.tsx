@@ -3,11 +3,11 @@ import type { ComponentChildren } from 'preact'
 import type { PageResult, Visit } from '../page.ts'
 import { ActForm } from './act-form.tsx'
 import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
+import { Facts, None } from './facts.tsx'
 import { Identifier, UserLink } from './identifier.tsx'
 import type { BillingEventDetail } from './operator-replies.ts'
 import { refusedPage } from './refused-page.tsx'
 import { EventStatus } from './state-badges.tsx'
-import { TimeFacts } from './time-facts.tsx'
 
 const { show, act } = createActs({
   pathOf: ({ params }) => `/operator/billing/events/${params.id}`,
@@ -85,40 +85,24 @@ const EventPage = ({ event, children }: EventPageProps) => (
 )
 
 const EventFacts = ({ event }: { readonly event: BillingEventDetail }) => (
-  <dl class="facts">
-    <dt>Id</dt>
-    <dd>
-      <Identifier value={event.id} />
-    </dd>
-    <dt>Provider</dt>
-    <dd>{event.provider}</dd>
-    <dt>Key</dt>
-    <dd>
-      <Identifier value={event.event_key} />
-    </dd>
-    <dt>Action</dt>
-    <dd>{event.action ?? <span class="muted">none</span>}</dd>
-    <dt>Account</dt>
-    <dd>
-      <UserLink of={event} />
-    </dd>
-    <dt>Account named in it</dt>
-    <dd>{event.user_ref === null ? <span class="muted">none</span> : <Identifier value={event.user_ref} />}</dd>
-    <dt>Subscription</dt>
-    <dd>
-      {event.subscription_id === null ? <span class="muted">none</span> : <Identifier value={event.subscription_id} />}
-    </dd>
-    <dt>Attempts</dt>
-    <dd>{event.attempts}</dd>
-    <TimeFacts
-      times={{
-        Occurred: event.occurred_at,
-        Received: event.received_at,
-        Applied: event.applied_at,
-        'Next attempt': event.next_attempt_at,
-      }}
-    />
-  </dl>
+  <Facts
+    values={{
+      Id: <Identifier value={event.id} />,
+      Provider: event.provider,
+      Key: <Identifier value={event.event_key} />,
+      Action: event.action ?? <None />,
+      Account: <UserLink of={event} />,
+      'Account named in it': event.user_ref === null ? <None /> : <Identifier value={event.user_ref} />,
+      Subscription: event.subscription_id === null ? <None /> : <Identifier value={event.subscription_id} />,
+      Attempts: event.attempts,
+    }}
+    times={{
+      Occurred: event.occurred_at,
+      Received: event.received_at,
+      Applied: event.applied_at,
+      'Next attempt': event.next_attempt_at,
+    }}
+  />
 )
 
 const EventActs = ({ event: { id, status } }: { readonly event: BillingEventDetail }) => (

@@ -5,6 +5,7 @@ import type { PageResult, Visit } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { ActForm } from './act-form.tsx'
 import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
+import { Facts } from './facts.tsx'
 
 type Region = Reply<'get', '/admin/regions'>['regions'][number]
 
@@ -60,33 +61,17 @@ const RegionCard = ({ region }: { readonly region: Region }) => (
         {region.drained_at === null ? 'In use' : 'Drained'}
       </span>
     </div>
-    <dl class="facts">
-      <dt>Name</dt>
-      <dd>
-        <code>{region.region}</code>
-      </dd>
-      <dt>Provider</dt>
-      <dd>{region.provider}</dd>
-      <dt>Live relays</dt>
-      <dd>{`${region.sessions} of ${region.capacity}`}</dd>
-      <dt>Instances</dt>
-      <dd>
-        {`${region.instances.bound} of relays, ${region.instances.warm_ready} warm and ready, `}
-        {`${region.instances.warm_booting} warm and starting, ${region.instances.leftover} to be destroyed`}
-      </dd>
-      <dt>Warm instances to keep</dt>
-      <dd>{region.warm}</dd>
-      <dt>Image</dt>
-      <dd>{`${region.image.image_id}, version ${region.image.version}`}</dd>
-      {region.drained_at === null ? null : (
-        <>
-          <dt>Drained since</dt>
-          <dd>
-            <DateTime at={region.drained_at} />
-          </dd>
-        </>
-      )}
-    </dl>
+    <Facts
+      values={{
+        Name: <code>{region.region}</code>,
+        Provider: region.provider,
+        'Live relays': `${region.sessions} of ${region.capacity}`,
+        Instances: `${region.instances.bound} of relays, ${region.instances.warm_ready} warm and ready, ${region.instances.warm_booting} warm and starting, ${region.instances.leftover} to be destroyed`,
+        'Warm instances to keep': region.warm,
+        Image: `${region.image.image_id}, version ${region.image.version}`,
+        'Drained since': region.drained_at === null ? null : <DateTime at={region.drained_at} />,
+      }}
+    />
     <RegionAct region={region} />
   </section>
 )

@@ -2,6 +2,7 @@
 import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { formatBitrate, formatBytes } from '../stream-text.ts'
 import { formatDuration, TimeAgo } from '../time-text.tsx'
+import { Facts } from './facts.tsx'
 import type { OperatorSessionDetail } from './operator-replies.ts'
 
 type Ingest = NonNullable<OperatorSessionDetail['session']['ingest_summary']>
@@ -31,29 +32,23 @@ export const SessionIngest = ({ session, bitrates }: SessionIngestProps) => {
 const IngestFacts = ({ ingest }: { readonly ingest: Ingest }) => {
   const { average_bitrate_kbps: average } = ingest
   return (
-    <dl class="facts">
-      <dt>Last report</dt>
-      <dd>
-        {ingest.publishing ? 'publishing' : 'not publishing'}, <TimeAgo at={ingest.reported_at} />
-      </dd>
-      <dt>Bitrate</dt>
-      <dd>
-        {[
+    <Facts
+      values={{
+        'Last report': (
+          <>
+            {ingest.publishing ? 'publishing' : 'not publishing'}, <TimeAgo at={ingest.reported_at} />
+          </>
+        ),
+        Bitrate: [
           `${formatBitrate(ingest.bitrate_kbps)} over ${ingest.links} ${ingest.links === 1 ? 'link' : 'links'}`,
           ...(average === null ? [] : [`${formatBitrate(average)} on average`]),
           `${formatBitrate(ingest.peak_bitrate_kbps)} at most`,
-        ].join(', ')}
-      </dd>
-      <dt>Round trip, loss</dt>
-      <dd>
-        {`${ingest.rtt_ms === null ? 'unknown' : `${ingest.rtt_ms} ms`}, ${ingest.loss_pct === null ? 'unknown' : `${ingest.loss_pct} %`}`}
-      </dd>
-      <dt>Received</dt>
-      <dd>{`${formatBytes(ingest.bytes_received)} in ${formatDuration(ingest.seconds_publishing)}`}</dd>
-      <dt>Players</dt>
-      <dd>{ingest.players}</dd>
-      <dt>Engine</dt>
-      <dd>{ingest.engine ?? 'unknown'}</dd>
-    </dl>
+        ].join(', '),
+        'Round trip, loss': `${ingest.rtt_ms === null ? 'unknown' : `${ingest.rtt_ms} ms`}, ${ingest.loss_pct === null ? 'unknown' : `${ingest.loss_pct} %`}`,
+        Received: `${formatBytes(ingest.bytes_received)} in ${formatDuration(ingest.seconds_publishing)}`,
+        Players: ingest.players,
+        Engine: ingest.engine ?? 'unknown',
+      }}
+    />
   )
 }

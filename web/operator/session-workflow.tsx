@@ -1,6 +1,7 @@
 /** The workflow of a relay session, compared with its row. */
 import { DateTime } from '../time-text.tsx'
 import { Comparison } from './comparison.tsx'
+import { Facts } from './facts.tsx'
 import { Identifier } from './identifier.tsx'
 import type { OperatorSessionDetail } from './operator-replies.ts'
 import { WorkflowHead } from './workflow-head.tsx'
@@ -32,18 +33,14 @@ export const SessionWorkflow = ({ detail }: { readonly detail: OperatorSessionDe
         />
       )}
       {live === null ? null : (
-        <dl class="facts">
-          <dt>Next deadline</dt>
-          <dd>{live.deadline_at === null ? 'none' : <DateTime at={live.deadline_at} />}</dd>
-          <dt>Longest session ends</dt>
-          <dd>
-            <DateTime at={live.longest_at} />
-          </dd>
-          <dt>Transitions</dt>
-          <dd>{live.version}</dd>
-          <dt>Commands carried out</dt>
-          <dd>{live.command_seq}</dd>
-        </dl>
+        <Facts
+          values={{
+            'Next deadline': live.deadline_at === null ? 'none' : <DateTime at={live.deadline_at} />,
+            'Longest session ends': <DateTime at={live.longest_at} />,
+            Transitions: live.version,
+            'Commands carried out': live.command_seq,
+          }}
+        />
       )}
     </section>
   )

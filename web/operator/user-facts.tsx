@@ -1,5 +1,6 @@
 /** What an account is, and what it may use. */
 import { DateTime, Day, formatHours } from '../time-text.tsx'
+import { Facts, None } from './facts.tsx'
 import { Identifier } from './identifier.tsx'
 import type { AccountDetail } from './operator-replies.ts'
 
@@ -10,53 +11,40 @@ export const AccountFacts = ({ user }: { readonly user: User }) => {
   return (
     <section class="card" aria-labelledby="account">
       <h2 id="account">Account</h2>
-      <dl class="facts">
-        <dt>Id</dt>
-        <dd>
-          <Identifier value={user.id} />
-        </dd>
-        <dt>Email address</dt>
-        <dd>
-          <EmailState user={user} />
-        </dd>
-        <dt>Created</dt>
-        <dd>
-          <DateTime at={user.created_at} />
-        </dd>
-        <dt>State</dt>
-        <dd data-disabled={user.disabled ? 'true' : 'false'}>
-          {user.disabled ? (
-            <span class="badge bad">disabled by an operator</span>
-          ) : (
-            <span class="badge good">active</span>
-          )}
-        </dd>
-        <Deletion user={user} />
-        <dt>Linked accounts</dt>
-        <dd>{linked.length === 0 ? 'none' : linked.map(({ provider }) => provider).join(', ')}</dd>
-      </dl>
+      <Facts
+        values={{
+          Id: <Identifier value={user.id} />,
+          'Email address': <EmailState user={user} />,
+          Created: <DateTime at={user.created_at} />,
+          State: <AccountState user={user} />,
+          'Deletion due': user.deletion_due_at ? <Deletion due={user.deletion_due_at} /> : null,
+          'Linked accounts': linked.length === 0 ? 'none' : linked.map(({ provider }) => provider).join(', '),
+        }}
+      />
     </section>
   )
 }
 
 const EmailState = ({ user: { email, email_verified: isVerified } }: { readonly user: User }) =>
   email === null ? (
-    <span class="muted">none</span>
+    <None />
   ) : (
     <>
       {email} <span class={isVerified ? 'badge good' : 'badge warn'}>{isVerified ? 'verified' : 'not verified'}</span>
     </>
   )
 
-const Deletion = ({ user: { deletion_due_at: due } }: { readonly user: User }) =>
-  due ? (
-    <>
-      <dt>Deletion due</dt>
-      <dd data-deletion-due={due}>
-        <Day at={due} /> <span class="badge warn">scheduled by its owner</span>
-      </dd>
-    </>
-  ) : null
+const AccountState = ({ user: { disabled } }: { readonly user: User }) => (
+  <span class={disabled ? 'badge bad' : 'badge good'} data-disabled={disabled ? 'true' : 'false'}>
+    {disabled ? 'disabled by an operator' : 'active'}
+  </span>
+)
+
+const Deletion = ({ due }: { readonly due: string }) => (
+  <span data-deletion-due={due}>
+    <Day at={due} /> <span class="badge warn">scheduled by its owner</span>
+  </span>
+)
 
 /** The codes of `GET /relay/entitlement` in words. */
 const reasonTexts: Readonly<Record<AccountDetail['entitlement']['reason_code'], string>> = {
@@ -72,36 +60,30 @@ type EntitlementFactsProps = Pick<AccountDetail, 'entitlement' | 'usage'>
 export const EntitlementFacts = ({ entitlement, usage }: EntitlementFactsProps) => (
   <section class="card" aria-labelledby="entitlement">
     <h2 id="entitlement">Entitlement</h2>
-    <dl class="facts">
-      <dt>Relays</dt>
-      <dd data-access={entitlement.reason_code}>
-        <span class={entitlement.relay_access_status === 'enabled' ? 'badge good' : 'badge bad'}>
-          {entitlement.relay_access_status}
-        </span>{' '}
-        {reasonTexts[entitlement.reason_code]}{' '}
-        {entitlement.reason_code === 'ok' ? null : <code>{entitlement.reason_code}</code>}
-      </dd>
-      <dt>In use</dt>
-      <dd>{`${entitlement.active_managed_conns} of ${entitlement.max_concurrent_conns} relays`}</dd>
-      <dt>Plan</dt>
-      <dd>{`${entitlement.plan_tier}, ${entitlement.plan_status}`}</dd>
-      {entitlement.grace_ends_at === null ? null : (
-        <>
-          <dt>Payment grace ends</dt>
-          <dd>
-            <DateTime at={entitlement.grace_ends_at} />
-          </dd>
-        </>
-      )}
-      <dt>Relay time</dt>
-      <dd>
-        {`${formatHours(usage.consumed_seconds)} of ${formatHours(usage.included_seconds)}`}
-        {usage.overage_seconds > 0 ? `, ${formatHours(usage.overage_seconds)} over` : ''}
-      </dd>
-      <dt>Cycle</dt>
-      <dd>
-        <Day at={usage.cycle_start} /> to <Day at={usage.cycle_end} />
-      </dd>
-    </dl>
+    <Facts
+      values={{
+        Relays: <Access entitlement={entitlement} />,
+        'In use': `${entitlement.active_managed_conns} of ${entitlement.max_concurrent_conns} relays`,
+        Plan: `${entitlement.plan_tier}, ${entitlement.plan_status}`,
+        'Payment grace ends': entitlement.grace_ends_at === null ? null : <DateTime at={entitlement.grace_ends_at} />,
+        'Relay time': `${formatHours(usage.consumed_seconds)} of ${formatHours(usage.included_seconds)}${
+          usage.overage_seconds > 0 ? `, ${formatHours(usage.overage_seconds)} over` : ''
+        }`,
+        Cycle: (
+          <>
+            <Day at={usage.cycle_start} /> to <Day at={usage.cycle_end} />
+          </>
+        ),
+      }}
+    />
   </section>
+)
+
+const Access = ({
+  entitlement: { relay_access_status: status, reason_code: reason },
+}: Pick<EntitlementFactsProps, 'entitlement'>) => (
+  <span data-access={reason}>
+    <span class={status === 'enabled' ? 'badge good' : 'badge bad'}>{status}</span> {reasonTexts[reason]}{' '}
+    {reason === 'ok' ? null : <code>{reason}</code>}
+  </span>
 )

@@ -1,6 +1,7 @@
 /** The subscriptions of an account at billing providers, and its subscription workflow. */
 import { DateTime, Day } from '../time-text.tsx'
 import { Comparison } from './comparison.tsx'
+import { Facts } from './facts.tsx'
 import { Identifier } from './identifier.tsx'
 import type { AccountDetail, ProviderSubscription } from './operator-replies.ts'
 import { type Column, ScrollingTable } from './scrolling-table.tsx'
@@ -80,12 +81,12 @@ const SubscriptionWorkflow = ({ entitlement, workflow }: Omit<SubscriptionsProps
               },
             ]}
           />
-          <dl class="facts">
-            <dt>Plan ends</dt>
-            <dd>{live.ends_at === null ? 'no end is known' : <DateTime at={live.ends_at} />}</dd>
-            <dt>Wakes by itself</dt>
-            <dd>{live.wakes_at === null ? 'no' : <DateTime at={live.wakes_at} />}</dd>
-          </dl>
+          <Facts
+            values={{
+              'Plan ends': live.ends_at === null ? 'no end is known' : <DateTime at={live.ends_at} />,
+              'Wakes by itself': live.wakes_at === null ? 'no' : <DateTime at={live.wakes_at} />,
+            }}
+          />
         </>
       )}
     </section>
