@@ -54,7 +54,6 @@ async function wakeAccounts(
   { sql, log, subscriptions }: Deps,
   signal?: AbortSignal,
 ): Promise<void> {
-  const limit = pLimit(callsMax)
   const until = Date.now() + wakeMillisMax
   const unsent: string[] = []
   const wake = async (userId: string) => {
@@ -66,6 +65,6 @@ async function wakeAccounts(
       log.warn({ err: error, user_id: userId }, 'a subscription workflow could not be signalled; the next run retries')
     }
   }
-  await Promise.all(userIds.map((userId) => limit(() => wake(userId))))
+  await pLimit(callsMax).map(userIds, wake)
   await releaseWakes(sql, unsent)
 }

@@ -26,9 +26,8 @@ export const billingResolutionJobs = (deps: Deps): readonly Job[] => [
     everySeconds: 2,
     runSecondsMax: 330,
     run: async (signal) => {
-      const limit = pLimit(concurrentMax)
       const due = await findDueEvents(deps.sql, eventsMax)
-      await Promise.all(due.map((event) => limit(() => resolveAndSignal(event, deps, signal))))
+      await pLimit(concurrentMax).map(due, (event) => resolveAndSignal(event, deps, signal))
     },
   },
 ]

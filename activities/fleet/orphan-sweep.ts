@@ -83,7 +83,6 @@ async function destroyAll(
   const destroyed: string[] = []
   const failed = new Map<string, Error>()
   const until = performance.now() + limits.regionMillisMax
-  const limit = pLimit(concurrentDestructionsMax)
   const destroy = async (instanceId: string) => {
     if (signal?.aborted || performance.now() >= until) return
     log.warn({ region, instance_id: instanceId }, 'destroying an instance without an owner')
@@ -98,6 +97,6 @@ async function destroyAll(
       failed.set(instanceId, error instanceof Error ? error : new Error(String(error)))
     }
   }
-  await Promise.all(instanceIds.map((instanceId) => limit(destroy, instanceId)))
+  await pLimit(concurrentDestructionsMax).map(instanceIds, destroy)
   return { destroyed, failed }
 }

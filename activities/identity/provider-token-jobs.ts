@@ -54,7 +54,6 @@ export const providerTokenJobs = (deps: Deps): readonly Job[] => [
 async function refreshDueChats(deps: Deps, signal?: AbortSignal): Promise<void> {
   const { sql, log, providers } = deps
   const until = Date.now() + everySeconds * 1000
-  const limit = pLimit(refreshesMax)
   const failures = new Map<OAuthProviderName, number>()
   const failuresOf = (provider: OAuthProviderName) => failures.get(provider) ?? 0
 
@@ -69,7 +68,7 @@ async function refreshDueChats(deps: Deps, signal?: AbortSignal): Promise<void> 
     }
   }
   const due = await listDueChats(sql, [...providers.keys()], chatsMax)
-  await Promise.all(due.map((chat) => limit(() => refresh(chat))))
+  await pLimit(refreshesMax).map(due, refresh)
 }
 
 /**

@@ -36,15 +36,10 @@ export const providerTokenRevocationJobs = (deps: Deps): readonly Job[] => [
 
 async function revokeProviderTokens(deps: Deps, signal?: AbortSignal): Promise<void> {
   const { sql, log, providers } = deps
-  const limit = pLimit(callsMax)
   const due = await listDueRevocations(sql, [...providers.keys()], revocationsMax)
-  await Promise.all(
-    due.map((revocation) =>
-      limit(async () => {
-        if (!signal?.aborted) await revoke(deps, revocation)
-      }),
-    ),
-  )
+  await pLimit(callsMax).map(due, async (revocation) => {
+    if (!signal?.aborted) await revoke(deps, revocation)
+  })
   for (const { provider, tokens } of await abandonRevocations(sql))
     log.warn({ provider, tokens }, 'tokens of unlinked identities could not be revoked within a day and were deleted')
 }

@@ -53,23 +53,18 @@ export const relaySessionJobs = (deps: RelaySessionJobDeps): readonly Job[] => [
 /** Delivers the commands whose delivery by the API failed. Each failure increases the command's backoff. */
 async function deliverCommands(deps: RelaySessionJobDeps, signal?: AbortSignal): Promise<void> {
   const { sql, log, relaySessions } = deps
-  const limit = pLimit(concurrentCallsMax)
   const until = Date.now() + deliveryMillisMax
   const sessions = await listUndeliveredCommands(sql, sessionsMax)
-  await Promise.all(
-    sessions.map((session) =>
-      limit(async () => {
-        if (signal?.aborted || Date.now() > until) return
-        try {
-          if (!(await relaySessions.deliver(session))) await restartWorkflow(session.id, deps)
-          await markCommandDelivered(sql, session.id, session.commandSeq)
-        } catch (error) {
-          log.warn({ err: error, session_id: session.id }, 'a command could not be delivered and is retried')
-          await postponeDelivery(sql, session.id, session.commandSeq)
-        }
-      }),
-    ),
-  )
+  await pLimit(concurrentCallsMax).map(sessions, async (session) => {
+    if (signal?.aborted || Date.now() > until) return
+    try {
+      if (!(await relaySessions.deliver(session))) await restartWorkflow(session.id, deps)
+      await markCommandDelivered(sql, session.id, session.commandSeq)
+    } catch (error) {
+      log.warn({ err: error, session_id: session.id }, 'a command could not be delivered and is retried')
+      await postponeDelivery(sql, session.id, session.commandSeq)
+    }
+  })
 }
 
 /** Signals workflows whose relay stopped reporting, reports again, is idle for too long, or lost its instance. */
@@ -78,13 +73,9 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
   const limit = pLimit(concurrentCallsMax)
   const signalAll = async (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
-    Promise.all(
-      (await claimSignals(sql, sessionIds)).map((id) =>
-        limit(async () => {
-          if (!(await signal(id))) await restartWorkflow(id, deps)
-        }),
-      ),
-    )
+    limit.map(await claimSignals(sql, sessionIds), async (id) => {
+      if (!(await signal(id))) await restartWorkflow(id, deps)
+    })
 
   const suspects: SuspectSession[] = []
   const quietSessions = await listQuietSessions(sql, healthTimeoutSeconds / 2)
@@ -115,7 +106,7 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
     ...unreported.filter((instance) => !dead.includes(instance) && isUnheard(instance, healthTimeoutSeconds)),
   )
   const gone = [...dead, ...(await findGoneInstances(suspects, deps))]
-  await Promise.all(gone.map(({ id, instanceId }) => limit(() => relaySessions.instanceGone(id, instanceId ?? ''))))
+  await limit.map(gone, ({ id, instanceId }) => relaySessions.instanceGone(id, instanceId ?? ''))
 }
 
 type SuspectSession = BoundSession & { readonly region: string }

@@ -50,19 +50,14 @@ export async function endFailingWorkflows(
   const running = await deps.failingWorkflows.listRunning()
   const chosen =
     running.length <= workflowsMax ? running : running.toSorted(() => Math.random() - 0.5).slice(0, workflowsMax)
-  const limit = pLimit(callsMax)
-  await Promise.all(
-    chosen.map((workflow) =>
-      limit(async () => {
-        if (signal?.aborted) return
-        try {
-          if (await deps.failingWorkflows.isFailing(workflow)) await endFailingWorkflow(deps, workflow)
-        } catch (error) {
-          deps.log.warn({ err: error, workflow_id: workflow.workflowId }, 'a failing workflow could not be ended')
-        }
-      }),
-    ),
-  )
+  await pLimit(callsMax).map(chosen, async (workflow) => {
+    if (signal?.aborted) return
+    try {
+      if (await deps.failingWorkflows.isFailing(workflow)) await endFailingWorkflow(deps, workflow)
+    } catch (error) {
+      deps.log.warn({ err: error, workflow_id: workflow.workflowId }, 'a failing workflow could not be ended')
+    }
+  })
 }
 
 /** Safe to repeat at each step: the record of the run says again whether it is the first one. */

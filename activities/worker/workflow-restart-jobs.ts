@@ -98,16 +98,11 @@ async function forEach(
   signal: AbortSignal | undefined,
   work: (id: string) => Promise<unknown>,
 ): Promise<void> {
-  const limit = pLimit(callsMax)
   const chosen = ids.length <= workflowsMax ? ids : ids.toSorted(() => Math.random() - 0.5).slice(0, workflowsMax)
-  await Promise.all(
-    chosen.map((id) =>
-      limit(async () => {
-        if (signal?.aborted) return
-        await work(id).catch((error: unknown) =>
-          log.warn({ err: error, id }, 'a workflow could not be checked or restarted'),
-        )
-      }),
-    ),
-  )
+  await pLimit(callsMax).map(chosen, async (id) => {
+    if (signal?.aborted) return
+    await work(id).catch((error: unknown) =>
+      log.warn({ err: error, id }, 'a workflow could not be checked or restarted'),
+    )
+  })
 }

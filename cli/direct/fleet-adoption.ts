@@ -44,8 +44,8 @@ async function adoptRegion(sql: Database, region: string, account: SharedAccount
     const unnamed = seen.filter((instance) => instance.fleetName === null)
     const known = await findKnownInstances(sql, unnamed)
     const isWanted = ({ instanceId }: FleetMember) => force || known.has(instanceId)
-    const limit = pLimit(concurrentAdoptionsMax)
-    const results = await Promise.all(unnamed.filter(isWanted).map((instance) => limit(tryToAdopt, account, instance)))
+    const wanted = unnamed.filter(isWanted)
+    const results = await pLimit(concurrentAdoptionsMax).map(wanted, (instance) => tryToAdopt(account, instance))
     const adopted = results.flatMap(({ instance_id, error }) => (error === null ? [instance_id] : []))
     const failed = results.flatMap(({ instance_id, error }) => (error === null ? [] : [{ instance_id, error }]))
     // Without a name, and unknown to this database.
