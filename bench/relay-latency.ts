@@ -25,6 +25,7 @@ export interface RelayBench {
 }
 
 const callsPerRound = 15
+const stateMillisMax = 30_000
 
 /** The same call repeatedly by one caller, with a pause in which the background work of the call ends. */
 export async function measureSequentially<Item>(
@@ -147,7 +148,17 @@ interface OwnedSession {
 }
 
 const waitForState = async ({ sql }: Stack, sessionId: string, state: string): Promise<void> => {
-  while ((await findRelaySession(sql, sessionId))?.state !== state) await sleep(1)
+  const until = Date.now() + stateMillisMax
+  while ((await findRelaySession(sql, sessionId))?.state !== state) {
+    if (Date.now() > until) throw new Error(`session ${sessionId} is not ${state} after ${stateMillisMax} ms`)
+    await sleep(1)
+  }
+}
+
+/** Without it the workflow makes no transition to active. */
+const storeReport = async ({ sql }: Stack, sessionId: string): Promise<void> => {
+  await sql`
+    insert into relay_health (session_id, instance_id) select id, instance_id from relay_sessions where id = ${sessionId}`
 }
 
 /** The first report of a relay until its session is read as active, and the stop of the active sessions after it. */
@@ -169,7 +180,10 @@ export async function measureReadyAndStop(bench: RelayBench): Promise<Row[]> {
   const ready = await measurePairs({
     what: 'first report',
     rounds,
-    floor: measureActivation((sessionId) => handleOf(sessionId).signal(messages.ready)),
+    floor: measureActivation(async (sessionId) => {
+      await storeReport(stack, sessionId)
+      await handleOf(sessionId).signal(messages.ready)
+    }),
     ours: measureActivation((sessionId) => report(api, sessionId)),
   })
   const running = [...sessions]
