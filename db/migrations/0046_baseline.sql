@@ -4,15 +4,15 @@
 -- Accounts and sign-ins.
 
 create table if not exists users (
-  id                         uuid        not null default gen_random_uuid(),
-  email                      text,
+  id                         uuid        primary key default gen_random_uuid(),
+  email                      text check (email = btrim(email) and length(email) >= 3 and length(email) <= 254),
   email_verified_at          timestamptz,
   password_hash              text,
   -- In plain text: what the first versions wrote. 0047 deletes the three columns of such tokens.
-  stream_token               text,
-  plan_tier                  text        not null default 'free',
+  stream_token               text unique check (stream_token ~ '^[A-Za-z0-9]{8}$'),
+  plan_tier                  text        not null default 'free' check (plan_tier = any (array['free', 'paid'])),
   plan_status                text        not null default 'none',
-  addons                     integer     not null default 0,
+  addons                     integer     not null default 0 check (addons >= 0 and addons <= 3),
   -- When a plan given for a time ends; null when it has no end.
   plan_until                 timestamptz,
   payment_grace_ends_at      timestamptz,
@@ -33,7 +33,7 @@ create table if not exists users (
   owner_proved_at            timestamptz,
   -- Shown to its owner again, so it is encrypted (platform/sealing.ts), with a keyed hash that finds and compares it.
   stream_token_sealed        text,
-  stream_token_hash          bytea,
+  stream_token_hash          bytea check (length(stream_token_hash) = 32),
   -- When events of the account's inbox were removed or replaced, until the workflow has written an entitlement without
   -- them.
   inbox_changed_at           timestamptz,
@@ -54,16 +54,9 @@ create table if not exists users (
   plan_ending_notified_for   timestamptz,
   -- When the account was informed that mails about payments are on by default. Null for accounts from before that.
   billing_mails_announced_at timestamptz default now(),
-  constraint users_pkey primary key (id),
-  constraint users_stream_token_key unique (stream_token),
-  constraint users_addons_check check (addons >= 0 and addons <= 3),
   constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
-  constraint users_email_check check (email = btrim(email) and length(email) >= 3 and length(email) <= 254),
   constraint users_period_check check (period_end > period_start),
   constraint users_plan_status_check check (plan_status = any (array['none', 'active', 'past_due', 'cancelled'])),
-  constraint users_plan_tier_check check (plan_tier = any (array['free', 'paid'])),
-  constraint users_stream_token_check check (stream_token ~ '^[A-Za-z0-9]{8}$'),
-  constraint users_stream_token_hash_check check (length(stream_token_hash) = 32),
   constraint users_stream_token_stored_once check ((stream_token is null) <> (stream_token_sealed is null) and (stream_token_sealed is null) = (stream_token_hash is null))
 );
 
@@ -85,22 +78,18 @@ create index if not exists users_unannounced on users (id) where billing_mails_a
 create statistics if not exists users_plan_combinations (mcv) on plan_tier, plan_status from users;
 
 create table if not exists auth_sessions (
-  id           uuid        not null default gen_random_uuid(),
-  user_id      uuid        not null,
+  id           uuid        primary key default gen_random_uuid(),
+  user_id      uuid        not null references users(id) on delete cascade,
   -- `web`, or the name that the plugin gave itself.
-  client       text        not null,
+  client       text        not null check (length(client) >= 1 and length(client) <= 64),
   ip           text        not null,
   user_agent   text        not null default '',
   created_at   timestamptz not null default now(),
   last_used_at timestamptz not null default now(),
   revoked_at   timestamptz,
   revoked_for  text,
-  kind         text        not null default 'plugin',
-  constraint auth_sessions_pkey primary key (id),
-  constraint auth_sessions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  kind         text        not null default 'plugin' check (kind = any (array['web', 'plugin'])),
   constraint auth_sessions_check check ((revoked_at is null) = (revoked_for is null)),
-  constraint auth_sessions_client_check check (length(client) >= 1 and length(client) <= 64),
-  constraint auth_sessions_kind_check check (kind = any (array['web', 'plugin'])),
   constraint auth_sessions_revoked_for_check check (revoked_for = any (array['logout', 'revoked', 'token_reuse', 'password_reset', 'password_changed', 'account_disabled', 'account_deletion', 'merged']))
 );
 
@@ -110,8 +99,8 @@ create index if not exists auth_sessions_user on auth_sessions (user_id, created
 
 -- One lineage of refresh tokens per auth session. A token is live while it has neither been replaced nor superseded.
 create table if not exists refresh_tokens (
-  token_hash      bytea       not null,
-  auth_session_id uuid        not null,
+  token_hash      bytea       primary key check (length(token_hash) = 32),
+  auth_session_id uuid        not null references auth_sessions(id) on delete cascade,
   created_at      timestamptz not null default now(),
   expires_at      timestamptz not null,
   -- Set when a refresh exchanged this token for its successor.
@@ -119,34 +108,27 @@ create table if not exists refresh_tokens (
   successor_hash  bytea,
   -- Set when its predecessor was exchanged once more because the reply that carried this token was lost.
   superseded_at   timestamptz,
-  constraint refresh_tokens_pkey primary key (token_hash),
-  constraint refresh_tokens_auth_session_id_fkey foreign key (auth_session_id) references auth_sessions(id) on delete cascade,
-  constraint refresh_tokens_check check ((replaced_at is null) = (successor_hash is null)),
-  constraint refresh_tokens_token_hash_check check (length(token_hash) = 32)
+  constraint refresh_tokens_check check ((replaced_at is null) = (successor_hash is null))
 );
 
 create index if not exists refresh_tokens_expiry on refresh_tokens (expires_at);
 create index if not exists refresh_tokens_session on refresh_tokens (auth_session_id);
 
 create table if not exists login_attempts (
-  id              uuid        not null default gen_random_uuid(),
-  poll_token_hash bytea       not null,
+  id              uuid        primary key default gen_random_uuid(),
+  poll_token_hash bytea       not null check (length(poll_token_hash) = 32),
   user_code       text        not null,
-  client_name     text        not null,
+  client_name     text        not null check (length(client_name) >= 1 and length(client_name) <= 64),
   ip              text        not null,
   user_agent      text        not null default '',
   status          text        not null default 'pending',
   -- The account that approved it, to which it signs in.
-  user_id         uuid,
+  user_id         uuid references users(id) on delete cascade,
   created_at      timestamptz not null default now(),
   expires_at      timestamptz not null,
   decided_at      timestamptz,
   last_polled_at  timestamptz,
-  constraint login_attempts_pkey primary key (id),
-  constraint login_attempts_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint login_attempts_check check ((status = any (array['approved', 'consumed'])) <= (user_id is not null)),
-  constraint login_attempts_client_name_check check (length(client_name) >= 1 and length(client_name) <= 64),
-  constraint login_attempts_poll_token_hash_check check (length(poll_token_hash) = 32),
   constraint login_attempts_status_check check (status = any (array['pending', 'approved', 'denied', 'consumed']))
 );
 
@@ -156,16 +138,15 @@ create index if not exists login_attempts_user on login_attempts (user_id) where
 
 -- Failed sign-ins of users and operators by minute: the entries of the audit count those of a whole day.
 create table if not exists sign_in_failures (
-  minute   timestamptz not null,
-  failures integer     not null,
-  constraint sign_in_failures_pkey primary key (minute)
+  minute   timestamptz primary key,
+  failures integer     not null
 );
 
 -- The links in mails. Only their SHA-256 is kept.
 create table if not exists mail_tokens (
-  token_hash     bytea       not null,
-  user_id        uuid        not null,
-  purpose        text        not null,
+  token_hash     bytea       primary key check (length(token_hash) = 32),
+  user_id        uuid        not null references users(id) on delete cascade,
+  purpose        text        not null check (purpose = any (array['verify_email', 'reset_password', 'change_email'])),
   -- Where it was sent: it proves that address and no other.
   email          text        not null,
   created_at     timestamptz not null default now(),
@@ -173,20 +154,16 @@ create table if not exists mail_tokens (
   -- Used links stay until they expire, so that a page can state that an address is already verified.
   used_at        timestamptz,
   -- Of `change_email`: the account's address when the link was requested, null for none. `email` is the new address.
-  previous_email text,
-  constraint mail_tokens_pkey primary key (token_hash),
-  constraint mail_tokens_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint mail_tokens_purpose_check check (purpose = any (array['verify_email', 'reset_password', 'change_email'])),
-  constraint mail_tokens_token_hash_check check (length(token_hash) = 32)
+  previous_email text
 );
 
 create index if not exists mail_tokens_expiry on mail_tokens (expires_at);
 create index if not exists mail_tokens_user on mail_tokens (user_id, purpose);
 
 create table if not exists user_oauth_accounts (
-  id                      uuid        not null default gen_random_uuid(),
-  user_id                 uuid        not null,
-  provider                text        not null,
+  id                      uuid        primary key default gen_random_uuid(),
+  user_id                 uuid        not null references users(id) on delete cascade,
+  provider                text        not null check (provider = any (array['twitch', 'google', 'discord'])),
   provider_user_id        text        not null,
   -- Sealed with OAUTH_ENCRYPTION_KEY (platform/sealing.ts), bound to this user, provider and field.
   access_token_sealed     text,
@@ -200,11 +177,8 @@ create table if not exists user_oauth_accounts (
   linked_at               timestamptz not null default now(),
   -- The address that the provider has verified; null for none.
   provider_verified_email text,
-  constraint user_oauth_accounts_pkey primary key (id),
   constraint user_oauth_accounts_provider_provider_user_id_key unique (provider, provider_user_id),
   constraint user_oauth_accounts_user_id_provider_key unique (user_id, provider),
-  constraint user_oauth_accounts_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint user_oauth_accounts_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
   constraint user_oauth_accounts_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255),
   constraint user_oauth_accounts_tokens_for_chat check (chat_connected_at is not null or access_token_sealed is null and refresh_token_sealed is null)
 );
@@ -213,53 +187,38 @@ create index if not exists user_oauth_accounts_chat on user_oauth_accounts (toke
 
 -- Sign-ins whose verified address another account has: that account's owner must prove to be it.
 create table if not exists merge_requests (
-  id               uuid        not null default gen_random_uuid(),
-  user_id          uuid        not null,
+  id               uuid        primary key default gen_random_uuid(),
+  user_id          uuid        not null references users(id) on delete cascade,
   -- The address of both when the request was made.
   email            text        not null,
-  provider         text        not null,
-  provider_user_id text        not null,
-  merge_token_hash bytea       not null,
+  provider         text        not null check (provider = any (array['twitch', 'google', 'discord'])),
+  provider_user_id text        not null check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255),
+  merge_token_hash bytea       not null check (length(merge_token_hash) = 32),
   -- The provider with which the account's owner has proved to be it.
-  proved_by        text,
+  proved_by        text check (proved_by = any (array['twitch', 'google', 'discord'])),
   failed_attempts  integer     not null default 0,
   created_at       timestamptz not null default now(),
   expires_at       timestamptz not null,
-  confirmed_at     timestamptz,
-  constraint merge_requests_pkey primary key (id),
-  constraint merge_requests_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint merge_requests_merge_token_hash_check check (length(merge_token_hash) = 32),
-  constraint merge_requests_proved_by_check check (proved_by = any (array['twitch', 'google', 'discord'])),
-  constraint merge_requests_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
-  constraint merge_requests_provider_user_id_check check (length(provider_user_id) >= 1 and length(provider_user_id) <= 255)
+  confirmed_at     timestamptz
 );
 
 create index if not exists merge_requests_expiry on merge_requests (expires_at);
 create index if not exists merge_requests_user on merge_requests (user_id);
 
 create table if not exists oauth_authorization_requests (
-  state_hash       bytea       not null,
-  binding_hash     bytea       not null,
-  provider         text        not null,
-  intent           text        not null,
-  scopes           text        not null,
-  user_id          uuid,
-  auth_session_id  uuid,
-  merge_request_id uuid,
+  state_hash       bytea       primary key check (length(state_hash) = 32),
+  binding_hash     bytea       not null check (length(binding_hash) = 32),
+  provider         text        not null check (provider = any (array['twitch', 'google', 'discord'])),
+  intent           text        not null check (intent = any (array['sign_in', 'link', 'merge'])),
+  scopes           text        not null check (scopes = any (array['identity', 'chat'])),
+  user_id          uuid references users(id) on delete cascade,
+  auth_session_id  uuid references auth_sessions(id) on delete cascade,
+  merge_request_id uuid references merge_requests(id) on delete cascade,
   created_at       timestamptz not null default now(),
   expires_at       timestamptz not null,
   consumed_at      timestamptz,
-  constraint oauth_authorization_requests_pkey primary key (state_hash),
-  constraint oauth_authorization_requests_auth_session_id_fkey foreign key (auth_session_id) references auth_sessions(id) on delete cascade,
-  constraint oauth_authorization_requests_merge_request_id_fkey foreign key (merge_request_id) references merge_requests(id) on delete cascade,
-  constraint oauth_authorization_requests_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint oauth_authorization_requests_binding_hash_check check (length(binding_hash) = 32),
   constraint oauth_authorization_requests_check check ((intent = 'link') = (user_id is not null and auth_session_id is not null)),
-  constraint oauth_authorization_requests_check1 check ((intent = 'merge') = (merge_request_id is not null)),
-  constraint oauth_authorization_requests_intent_check check (intent = any (array['sign_in', 'link', 'merge'])),
-  constraint oauth_authorization_requests_provider_check check (provider = any (array['twitch', 'google', 'discord'])),
-  constraint oauth_authorization_requests_scopes_check check (scopes = any (array['identity', 'chat'])),
-  constraint oauth_authorization_requests_state_hash_check check (length(state_hash) = 32)
+  constraint oauth_authorization_requests_check1 check ((intent = 'merge') = (merge_request_id is not null))
 );
 
 create index if not exists oauth_authorization_requests_expiry on oauth_authorization_requests (expires_at);
@@ -269,19 +228,16 @@ create index if not exists oauth_authorization_requests_user on oauth_authorizat
 
 -- Tokens of unlinked identities with a chat. A job revokes them at the provider; they are deleted then, or after a day.
 create table if not exists provider_token_revocations (
-  id               uuid        not null default gen_random_uuid(),
-  provider         text        not null,
+  id               uuid        primary key default gen_random_uuid(),
+  provider         text        not null check (provider = any (array['twitch', 'google', 'discord'])),
   provider_user_id text        not null,
   -- The account and the column that it comes from: it is still sealed for that place.
   user_id          uuid        not null,
-  field            text        not null,
+  field            text        not null check (field = any (array['access_token', 'refresh_token'])),
   token_sealed     text        not null,
   attempts         integer     not null default 0,
   next_attempt_at  timestamptz not null default now(),
-  created_at       timestamptz not null default now(),
-  constraint provider_token_revocations_pkey primary key (id),
-  constraint provider_token_revocations_field_check check (field = any (array['access_token', 'refresh_token'])),
-  constraint provider_token_revocations_provider_check check (provider = any (array['twitch', 'google', 'discord']))
+  created_at       timestamptz not null default now()
 );
 
 create index if not exists provider_token_revocations_due on provider_token_revocations (next_attempt_at);
@@ -290,54 +246,45 @@ create index if not exists provider_token_revocations_identity on provider_token
 -- Sessions of operators in the console. The operator password is exchanged for a token, of which only the hash is
 -- stored.
 create table if not exists operator_sessions (
-  id            uuid        not null default gen_random_uuid(),
-  token_hash    bytea       not null,
+  id            uuid        primary key default gen_random_uuid(),
+  token_hash    bytea       not null unique check (length(token_hash) = 32),
   -- A keyed hash of the password that opened the session: another password ends all sessions.
-  password_hash bytea       not null,
+  password_hash bytea       not null check (length(password_hash) = 32),
   created_at    timestamptz not null default now(),
   last_used_at  timestamptz not null default now(),
-  expires_at    timestamptz not null,
-  constraint operator_sessions_pkey primary key (id),
-  constraint operator_sessions_token_hash_key unique (token_hash),
-  constraint operator_sessions_password_hash_check check (length(password_hash) = 32),
-  constraint operator_sessions_token_hash_check check (length(token_hash) = 32)
+  expires_at    timestamptz not null
 );
 
 create index if not exists operator_sessions_expiry on operator_sessions (expires_at);
 
 -- Networks (IPv4 address, IPv6 /64) from which the operator password was right.
 create table if not exists operator_networks (
-  network      text        not null,
-  last_used_at timestamptz not null default now(),
-  constraint operator_networks_pkey primary key (network)
+  network      text        primary key,
+  last_used_at timestamptz not null default now()
 );
 
 create index if not exists operator_networks_age on operator_networks (last_used_at);
 
 -- The audit: what users and operators did that matters for the security of an account.
 create table if not exists audit_entries (
-  id             bigint      not null generated always as identity,
+  id             bigint      primary key generated always as identity,
   at             timestamptz not null default now(),
   initiator      text        not null,
   action         text        not null,
-  user_id        uuid,
+  user_id        uuid references users(id) on delete cascade,
   ip             text,
   client         text,
   detail         jsonb       not null default '{}'::jsonb,
-  client_kind    text,
+  client_kind    text check (client_kind = any (array['web', 'plugin'])),
   -- How many attempts the entry stands for; null for an entry of a single action.
-  attempts       integer,
+  attempts       integer check (attempts > 0),
   last_at        timestamptz,
   -- Action, day and account. The attempts of a group share a fixed number of entries, one for each slot.
   attempt_group  text,
   attempt_slot   integer,
   -- The network of all attempts; null for several.
   attempt_source text,
-  constraint audit_entries_pkey primary key (id),
-  constraint audit_entries_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint audit_entries_attempt_parts check ((attempts is null) = (attempt_group is null) and (attempts is null) = (attempt_slot is null) and (attempts is null) = (last_at is null)),
-  constraint audit_entries_attempts_check check (attempts > 0),
-  constraint audit_entries_client_kind_check check (client_kind = any (array['web', 'plugin']))
+  constraint audit_entries_attempt_parts check ((attempts is null) = (attempt_group is null) and (attempts is null) = (attempt_slot is null) and (attempts is null) = (last_at is null))
 );
 
 -- The console's filters of the audit.
@@ -351,9 +298,8 @@ create index if not exists audit_entries_user_at on audit_entries (user_id, at d
 
 -- Late billing events of erased accounts are ignored and not parked. Contains no personal data.
 create table if not exists erased_accounts (
-  user_id   uuid        not null,
-  erased_at timestamptz not null default now(),
-  constraint erased_accounts_pkey primary key (user_id)
+  user_id   uuid        primary key,
+  erased_at timestamptz not null default now()
 );
 
 create index if not exists erased_accounts_age on erased_accounts (erased_at);
@@ -386,9 +332,9 @@ insert into relay_legal_transitions (from_state, to_state, reason) values
 on conflict do nothing;
 
 create table if not exists relay_sessions (
-  id                      uuid        not null default gen_random_uuid(),
-  user_id                 uuid        not null,
-  connection_id           text        not null,
+  id                      uuid        primary key default gen_random_uuid(),
+  user_id                 uuid        not null references users(id) on delete cascade,
+  connection_id           text        not null check (connection_id ~ '^[A-Za-z0-9._-]{1,64}$'),
   region                  text        not null,
   state                   text        not null default 'provisioning',
   reason                  text        not null default 'start_requested',
@@ -416,9 +362,9 @@ create table if not exists relay_sessions (
   grace_ends_at           timestamptz,
   stopped_at              timestamptz,
   pair_token_sealed       text,
-  pair_token_hash         bytea,
+  pair_token_hash         bytea check (length(pair_token_hash) = 32),
   relay_ws_token_sealed   text,
-  relay_ws_token_hash     bytea,
+  relay_ws_token_hash     bytea check (length(relay_ws_token_hash) = 32),
   -- When the job delivers the command again that the workflow has not confirmed; later after each failed attempt.
   deliver_at              timestamptz not null default now(),
   delivery_attempts       integer     not null default 0,
@@ -431,19 +377,13 @@ create table if not exists relay_sessions (
   -- Since when complete listings of the provider lack the bound instance.
   instance_missing_since  timestamptz,
   -- Why provisioning failed, where the provider stated it.
-  detail                  text,
+  detail                  text check (detail = any (array['capacity', 'quota', 'configuration'])),
   -- When the owner was notified that the session may soon be stopped because of its age.
   ending_soon_notified_at timestamptz,
-  constraint relay_sessions_pkey primary key (id),
-  constraint relay_sessions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_command_check check (command = any (array['run', 'stop', 'stop_now', 'disconnect'])),
-  constraint relay_sessions_connection_id_check check (connection_id ~ '^[A-Za-z0-9._-]{1,64}$'),
-  constraint relay_sessions_detail_check check (detail = any (array['capacity', 'quota', 'configuration'])),
-  constraint relay_sessions_pair_token_hash_check check (length(pair_token_hash) = 32),
   constraint relay_sessions_pair_token_stored_once check ((pair_token is null or pair_token_sealed is null) and (pair_token_sealed is null) = (pair_token_hash is null)),
-  constraint relay_sessions_relay_ws_token_hash_check check (length(relay_ws_token_hash) = 32),
   constraint relay_sessions_relay_ws_token_stored_once check ((relay_ws_token is null or relay_ws_token_sealed is null) and (relay_ws_token_sealed is null) = (relay_ws_token_hash is null)),
   constraint relay_sessions_state_check check (state = any (array['provisioning', 'active', 'grace', 'stopped'])),
   constraint relay_sessions_stopped_without_tokens check (state <> 'stopped' or pair_token is null and pair_token_sealed is null and relay_ws_token is null and relay_ws_token_sealed is null)
@@ -466,7 +406,7 @@ create index if not exists relay_sessions_user on relay_sessions (user_id, creat
 create index if not exists relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
 
 create table if not exists relay_transitions (
-  session_id uuid        not null,
+  session_id uuid        not null references relay_sessions(id) on delete cascade,
   version    integer     not null,
   from_state text        not null,
   to_state   text        not null,
@@ -474,15 +414,14 @@ create table if not exists relay_transitions (
   initiator  text        not null,
   at         timestamptz not null default now(),
   constraint relay_transitions_pkey primary key (session_id, version),
-  constraint relay_transitions_from_state_to_state_reason_fkey foreign key (from_state, to_state, reason) references relay_legal_transitions(from_state, to_state, reason),
-  constraint relay_transitions_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade
+  constraint relay_transitions_from_state_to_state_reason_fkey foreign key (from_state, to_state, reason) references relay_legal_transitions(from_state, to_state, reason)
 );
 
 create index if not exists relay_transitions_kind on relay_transitions (from_state, to_state, reason);
 
 -- The last report of each session's relay. Not in the session's row, since it changes every few seconds.
 create table if not exists relay_health (
-  session_id            uuid             not null,
+  session_id            uuid             primary key references relay_sessions(id) on delete cascade,
   instance_id           text             not null,
   last_report_at        timestamptz      not null default now(),
   -- Since when no stream comes in; null while one does, or when the relay does not state it.
@@ -495,7 +434,7 @@ create table if not exists relay_health (
   players               smallint,
   rtt_ms                real,
   loss_pct              real,
-  engine                text,
+  engine                text check (engine = any (array['srt-live-transmit', 'sls', 'none'])),
   -- Since when is_publishing has its present value.
   publishing_since      timestamptz,
   -- The counter of the relay's process, which restarts at 0 with a new process.
@@ -512,36 +451,28 @@ create table if not exists relay_health (
   process_started_at_ms bigint,
   -- The time with data of the relay's process, in milliseconds, as the process measures it. Null while it is one of a
   -- former version, whose time the service judges from pairs of reports.
-  publishing_ms         bigint,
-  constraint relay_health_pkey primary key (session_id),
-  constraint relay_health_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade,
-  constraint relay_health_engine_check check (engine = any (array['srt-live-transmit', 'sls', 'none']))
+  publishing_ms         bigint
 ) with (fillfactor = 50);
 
 create table if not exists idempotency_keys (
-  user_id      uuid        not null,
+  user_id      uuid        not null references users(id) on delete cascade,
   key          uuid        not null,
   -- SHA-256 of the request: a key cannot be used for two requests.
   request_hash bytea       not null,
-  session_id   uuid        not null,
+  session_id   uuid        not null references relay_sessions(id) on delete cascade,
   accepted_at  timestamptz not null default now(),
-  constraint idempotency_keys_pkey primary key (user_id, key),
-  constraint idempotency_keys_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade,
-  constraint idempotency_keys_user_id_fkey foreign key (user_id) references users(id) on delete cascade
+  constraint idempotency_keys_pkey primary key (user_id, key)
 );
 
 create index if not exists idempotency_keys_age on idempotency_keys (accepted_at);
 create index if not exists idempotency_keys_session on idempotency_keys (session_id);
 
 create table if not exists usage_intervals (
-  id         bigint      not null generated always as identity,
-  session_id uuid        not null,
-  user_id    uuid        not null,
+  id         bigint      primary key generated always as identity,
+  session_id uuid        not null references relay_sessions(id) on delete cascade,
+  user_id    uuid        not null references users(id) on delete cascade,
   started_at timestamptz not null,
   ended_at   timestamptz,
-  constraint usage_intervals_pkey primary key (id),
-  constraint usage_intervals_session_id_fkey foreign key (session_id) references relay_sessions(id) on delete cascade,
-  constraint usage_intervals_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
   constraint usage_intervals_check check (ended_at >= started_at)
 );
 
@@ -554,20 +485,18 @@ create index if not exists usage_intervals_user_ended on usage_intervals (user_i
 
 -- Relay time of deleted sessions by day (UTC) and connection. It outlives them: db/relay/session-retention.ts.
 create table if not exists usage_days (
-  user_id       uuid    not null,
+  user_id       uuid    not null references users(id) on delete cascade,
   day           date    not null,
   connection_id text    not null,
-  seconds       numeric not null,
-  constraint usage_days_pkey primary key (user_id, day, connection_id),
-  constraint usage_days_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint usage_days_seconds_check check (seconds > 0::numeric)
+  seconds       numeric not null check (seconds > 0::numeric),
+  constraint usage_days_pkey primary key (user_id, day, connection_id)
 );
 
 -- The fleet.
 
 -- Each has a row before its provider is called, so no lost reply leaves an unknown instance.
 create table if not exists instances (
-  instance_id         text        not null,
+  instance_id         text        primary key,
   session_id          uuid,
   region              text        not null,
   created_at          timestamptz not null default now(),
@@ -596,8 +525,7 @@ create table if not exists instances (
   -- The last report that it sent without a session.
   last_report_at      timestamptz,
   -- When it was decided to destroy it. It gets no session any more.
-  retired_at          timestamptz,
-  constraint instances_pkey primary key (instance_id)
+  retired_at          timestamptz
 );
 
 create index if not exists instances_existing on instances (region) where gone_at is null;
@@ -614,50 +542,44 @@ create index if not exists instances_unowned on instances (region) where gone_at
 
 -- Regions that are or were drained. A region without a row never was.
 create table if not exists regions (
-  region     text        not null,
+  region     text        primary key,
   -- Since when it takes no new sessions.
-  drained_at timestamptz,
-  constraint regions_pkey primary key (region)
+  drained_at timestamptz
 );
 
 -- The program of relays of each of the last builds, under the name that the user data of its workers has. An api serves
 -- all of them, so instances that a worker of another version creates find theirs. A program has about 90 kB.
 create table if not exists relay_programs (
-  file_name    text        not null,
+  file_name    text        primary key,
   code         bytea       not null,
   last_used_at timestamptz not null default now(),
-  constraint relay_programs_pkey primary key (file_name),
   constraint relay_programs_code_size check (octet_length(code) >= 1 and octet_length(code) <= 4194304)
 );
 
 -- A worker asks for the API through the address that relays report to (docs/decisions/0057).
 create table if not exists api_probe (
-  only_row      boolean     not null default true,
+  only_row      boolean     primary key default true check (only_row),
   reached_at    timestamptz,
-  failing_since timestamptz,
-  constraint api_probe_pkey primary key (only_row),
-  constraint api_probe_only_row_check check (only_row)
+  failing_since timestamptz
 );
 
 insert into api_probe default values on conflict do nothing;
 
 -- Since when the path of a region's reports has been open without a break. Silence counts only while it is.
 create table if not exists report_paths (
-  region  text        not null,
+  region  text        primary key,
   since   timestamptz not null default now(),
-  seen_at timestamptz not null default now(),
-  constraint report_paths_pkey primary key (region)
+  seen_at timestamptz not null default now()
 );
 
 -- The last check of each region's provider: whether its credentials and settings work.
 create table if not exists provider_checks (
-  region        text        not null,
+  region        text        primary key,
   checked_at    timestamptz not null default now(),
   -- Since when all checks fail; null after a success.
   failing_since timestamptz,
   -- The provider's answer, without secrets; null after a success.
-  error         text,
-  constraint provider_checks_pkey primary key (region)
+  error         text
 );
 
 -- The epochs of this database: each begins when a worker sees a new value of SVC_EPOCH, or an empty table, as after a
@@ -665,11 +587,10 @@ create table if not exists provider_checks (
 -- backup.
 create table if not exists epochs (
   -- The value of SVC_EPOCH.
-  name     text        not null,
+  name     text        primary key,
   -- The id that relays get. Random, so that two databases with the same name differ.
   id       uuid        not null default gen_random_uuid(),
-  began_at timestamptz not null default now(),
-  constraint epochs_pkey primary key (name)
+  began_at timestamptz not null default now()
 );
 
 -- Billing.
@@ -677,17 +598,17 @@ create table if not exists epochs (
 -- The billing inbox. An event is stored before the webhook is answered, once for each key, with its bytes, which can be
 -- read again.
 create table if not exists billing_events (
-  id              uuid        not null default gen_random_uuid(),
+  id              uuid        primary key default gen_random_uuid(),
   -- The order of acceptance.
-  seq             bigint      not null generated always as identity,
-  provider        text        not null,
-  event_key       text        not null,
-  type            text        not null,
+  seq             bigint      not null generated always as identity unique,
+  provider        text        not null check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe', 'operator'])),
+  event_key       text        not null check (length(event_key) >= 1 and length(event_key) <= 300),
+  type            text        not null check (length(type) <= 200),
   action          text,
   -- The account that the provider states, and the subscription, which decides when it states none.
   user_ref        text,
   subscription_id text,
-  user_id         uuid,
+  user_id         uuid references users(id) on delete set null,
   -- The normalised form (domain/billing/event.ts), which the workflow applies; null when there is nothing to apply.
   event           jsonb,
   body            bytea,
@@ -700,21 +621,14 @@ create table if not exists billing_events (
   -- when the invoice was created.
   user_ref_source text        not null default 'subscription',
   -- Of an unresolved event: the number of requests to its provider, and when the next one is due.
-  attempts        integer     not null default 0,
+  attempts        integer     not null default 0 check (attempts >= 0),
   next_attempt_at timestamptz,
   -- When the event last became applied or ignored. Its body is deleted some time later.
   settled_at      timestamptz,
-  constraint billing_events_pkey primary key (id),
   constraint billing_events_provider_event_key_key unique (provider, event_key),
-  constraint billing_events_seq_key unique (seq),
-  constraint billing_events_user_id_fkey foreign key (user_id) references users(id) on delete set null,
   constraint billing_events_action_check check (action = any (array['activate', 'update_addon', 'payment_recovery', 'payment_failed', 'cancelled', 'downgrade', 'refund', 'grant', 'withdraw'])),
-  constraint billing_events_attempts_check check (attempts >= 0),
   constraint billing_events_check check ((status <> all (array['pending', 'applied'])) or event is not null and action is not null),
-  constraint billing_events_event_key_check check (length(event_key) >= 1 and length(event_key) <= 300),
-  constraint billing_events_provider_check check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe', 'operator'])),
   constraint billing_events_status_check check (status = any (array['unresolved', 'pending', 'applied', 'ignored', 'parked', 'dead', 'dismissed'])),
-  constraint billing_events_type_check check (length(type) <= 200),
   constraint billing_events_unresolved_check check (status <> 'unresolved' or next_attempt_at is not null),
   constraint billing_events_user_ref_source_check check (user_ref_source = any (array['subscription', 'invoice']))
 );
@@ -733,12 +647,10 @@ create index if not exists billing_events_user on billing_events (user_id, seq);
 
 -- The provider's customer of each subscription, for later checkouts and for the portal.
 create table if not exists billing_customers (
-  provider        text not null,
+  provider        text not null check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe'])),
   subscription_id text not null,
-  customer_id     text not null,
-  constraint billing_customers_pkey primary key (provider, subscription_id),
-  constraint billing_customers_customer_id_check check (length(customer_id) >= 1 and length(customer_id) <= 200),
-  constraint billing_customers_provider_check check (provider = any (array['sandbox', 'lemonsqueezy', 'stripe']))
+  customer_id     text not null check (length(customer_id) >= 1 and length(customer_id) <= 200),
+  constraint billing_customers_pkey primary key (provider, subscription_id)
 );
 
 -- Each subscription as the workflow last stored it: its account, for events that state none, and what reconciliation
@@ -746,45 +658,35 @@ create table if not exists billing_customers (
 create table if not exists subscriptions (
   provider        text        not null,
   subscription_id text        not null,
-  kind            text        not null,
-  user_id         uuid        not null,
-  status          text        not null,
-  quantity        integer     not null default 1,
+  kind            text        not null check (kind = any (array['plan', 'addon'])),
+  user_id         uuid        not null references users(id) on delete cascade,
+  status          text        not null check (status = any (array['active', 'past_due', 'cancelled', 'ended'])),
+  quantity        integer     not null default 1 check (quantity >= 0 and quantity <= 3),
   period_start    timestamptz,
   period_end      timestamptz,
   updated_at      timestamptz not null default now(),
   -- Add-ons that a provider's subscription contains beside the plan. Reconciliation compares them with the provider's
   -- list.
-  addons          integer     not null default 0,
-  constraint subscriptions_pkey primary key (provider, subscription_id, kind),
-  constraint subscriptions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint subscriptions_addons_check check (addons >= 0 and addons <= 3),
-  constraint subscriptions_kind_check check (kind = any (array['plan', 'addon'])),
-  constraint subscriptions_quantity_check check (quantity >= 0 and quantity <= 3),
-  constraint subscriptions_status_check check (status = any (array['active', 'past_due', 'cancelled', 'ended']))
+  addons          integer     not null default 0 check (addons >= 0 and addons <= 3),
+  constraint subscriptions_pkey primary key (provider, subscription_id, kind)
 );
 
 create index if not exists subscriptions_user on subscriptions (user_id);
 
 -- The subscriptions of the sandbox, which is a billing provider.
 create table if not exists sandbox_subscriptions (
-  id            text        not null,
-  user_id       uuid        not null,
-  kind          text        not null,
-  quantity      integer     not null,
-  status        text        not null,
+  id            text        primary key,
+  user_id       uuid        not null references users(id) on delete cascade,
+  kind          text        not null check (kind = any (array['plan', 'addon'])),
+  quantity      integer     not null check (quantity >= 0 and quantity <= 3),
+  status        text        not null check (status = any (array['open', 'active', 'past_due', 'cancelled', 'ended'])),
   invoice_id    text,
   period_start  timestamptz,
   period_end    timestamptz,
   created_at    timestamptz not null default now(),
   updated_at    timestamptz not null default now(),
   -- Until when a request has the sole right to change the subscription.
-  claimed_until timestamptz,
-  constraint sandbox_subscriptions_pkey primary key (id),
-  constraint sandbox_subscriptions_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint sandbox_subscriptions_kind_check check (kind = any (array['plan', 'addon'])),
-  constraint sandbox_subscriptions_quantity_check check (quantity >= 0 and quantity <= 3),
-  constraint sandbox_subscriptions_status_check check (status = any (array['open', 'active', 'past_due', 'cancelled', 'ended']))
+  claimed_until timestamptz
 );
 
 create index if not exists sandbox_subscriptions_open on sandbox_subscriptions (created_at) where status = 'open';
@@ -812,13 +714,11 @@ create index if not exists erased_account_subscriptions_due on erased_account_su
 
 -- The percentages of the cycle's relay time of which the owner was notified, each once in a cycle.
 create table if not exists usage_notices (
-  user_id     uuid        not null,
+  user_id     uuid        not null references users(id) on delete cascade,
   cycle_start timestamptz not null,
-  percent     integer     not null,
+  percent     integer     not null check (percent = any (array[80, 95, 100])),
   at          timestamptz not null default now(),
-  constraint usage_notices_pkey primary key (user_id, cycle_start, percent),
-  constraint usage_notices_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint usage_notices_percent_check check (percent = any (array[80, 95, 100]))
+  constraint usage_notices_pkey primary key (user_id, cycle_start, percent)
 );
 
 create index if not exists usage_notices_age on usage_notices (at);
@@ -828,9 +728,9 @@ create index if not exists usage_notices_age on usage_notices (at);
 -- Messages to users, written in the transaction that causes them and sent by the jobs of
 -- activities/notifications/outbox-jobs.ts.
 create table if not exists outbox_messages (
-  id              uuid        not null default gen_random_uuid(),
-  user_id         uuid,
-  channel         text        not null,
+  id              uuid        primary key default gen_random_uuid(),
+  user_id         uuid references users(id) on delete cascade,
+  channel         text        not null check (channel = any (array['email', 'webhook', 'discord'])),
   kind            text        not null,
   -- JSON, sealed (platform/sealing.ts). Null after the end, except that the mailbox keeps it.
   content         bytea,
@@ -842,9 +742,6 @@ create table if not exists outbox_messages (
   failed_at       timestamptz,
   -- Of the last attempt, without secrets.
   last_error      text,
-  constraint outbox_messages_pkey primary key (id),
-  constraint outbox_messages_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint outbox_messages_channel_check check (channel = any (array['email', 'webhook', 'discord'])),
   constraint outbox_messages_end check ((next_attempt_at is null) = (sent_at is not null or failed_at is not null) and (sent_at is null or failed_at is null))
 );
 
@@ -855,9 +752,9 @@ create index if not exists outbox_messages_user on outbox_messages (user_id);
 
 create table if not exists notification_endpoints (
   -- Each saved URL gets a new one.
-  id              uuid        not null default gen_random_uuid(),
-  user_id         uuid        not null,
-  type            text        not null,
+  id              uuid        primary key default gen_random_uuid(),
+  user_id         uuid        not null unique references users(id) on delete cascade,
+  type            text        not null check (type = any (array['webhook', 'discord'])),
   -- Sealed, since a Discord webhook's URL is its only credential.
   url_sealed      text        not null,
   -- The key that signs webhooks, sealed; null for Discord, which does not verify signatures.
@@ -867,26 +764,19 @@ create table if not exists notification_endpoints (
   failing_since   timestamptz,
   -- Nothing is sent to a disabled endpoint. Saving it again enables it.
   disabled_at     timestamptz,
-  disabled_reason text,
-  constraint notification_endpoints_pkey primary key (id),
-  constraint notification_endpoints_user_id_key unique (user_id),
-  constraint notification_endpoints_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
+  disabled_reason text check (disabled_reason = any (array['gone', 'failing'])),
   constraint notification_endpoints_disabled_check check ((disabled_at is null) = (disabled_reason is null)),
-  constraint notification_endpoints_disabled_reason_check check (disabled_reason = any (array['gone', 'failing'])),
-  constraint notification_endpoints_secret_check check ((type = 'webhook') = (secret_sealed is not null)),
-  constraint notification_endpoints_type_check check (type = any (array['webhook', 'discord']))
+  constraint notification_endpoints_secret_check check ((type = 'webhook') = (secret_sealed is not null))
 );
 
 create table if not exists notification_settings (
-  user_id    uuid        not null,
+  user_id    uuid        not null references users(id) on delete cascade,
   kind       text        not null,
-  channel    text        not null,
+  channel    text        not null check (channel = any (array['email', 'endpoint'])),
   enabled_at timestamptz not null default now(),
   -- A row says whether a kind is on or off on a channel. Without a row the default of the kind counts.
   enabled    boolean     not null default true,
   constraint notification_settings_pkey primary key (user_id, kind, channel),
-  constraint notification_settings_user_id_fkey foreign key (user_id) references users(id) on delete cascade,
-  constraint notification_settings_channel_check check (channel = any (array['email', 'endpoint'])),
   constraint notification_settings_kind_check check (kind = any (array['relay_contact_lost', 'relay_ending_soon', 'relay_ended', 'payment_failed', 'plan_ending', 'relays_surplus', 'usage_80', 'usage_95', 'usage_100']))
 );
 
@@ -895,29 +785,26 @@ create table if not exists notification_settings (
 -- Since when processes of a role have been present without a break. What happens during a break counts against no
 -- relay.
 create table if not exists presence (
-  role    text        not null,
+  role    text        primary key check (role = any (array['api', 'worker'])),
   since   timestamptz not null default now(),
-  seen_at timestamptz not null default now(),
-  constraint presence_pkey primary key (role),
-  constraint presence_role_check check (role = any (array['api', 'worker']))
+  seen_at timestamptz not null default now()
 );
 
 insert into presence (role) values ('api'), ('worker') on conflict do nothing;
 
 create table if not exists workers (
-  id                    uuid             not null,
+  id                    uuid             primary key,
   started_at            timestamptz      not null default now(),
   heartbeat_at          timestamptz      not null default now(),
   -- Its counters as prom-client exports them. They are added up over all workers.
   metrics               jsonb            not null default '[]'::jsonb,
   -- How far the worker's clock is ahead of the other one; null before the first measurement.
   postgres_skew_seconds double precision,
-  temporal_skew_seconds double precision,
-  constraint workers_pkey primary key (id)
+  temporal_skew_seconds double precision
 );
 
 create table if not exists jobs (
-  name                   text             not null,
+  name                   text             primary key,
   due_at                 timestamptz      not null default now(),
   -- One worker has the lease at a time. A worker that dies loses it at this time.
   leased_until           timestamptz      not null default '-infinity'::timestamptz,
@@ -930,41 +817,36 @@ create table if not exists jobs (
   last_success_at        timestamptz,
   last_error             text,
   -- How often a job runs, as the worker that leased it last is configured; null before a worker has.
-  every_seconds          double precision,
-  constraint jobs_pkey primary key (name)
+  every_seconds          double precision
 );
 
 -- Requests counted in windows of a minute, shared by all replicas.
 create table if not exists rate_limit_windows (
-  key       text        not null,
+  key       text        primary key,
   opened_at timestamptz not null,
-  requests  integer     not null,
-  constraint rate_limit_windows_pkey primary key (key)
+  requests  integer     not null
 ) with (fillfactor = 70);
 
 -- Workflows that a worker ended because their tasks kept failing. The first run distinguishes the first time from the
 -- second: a worker that dies while it ends a run finds the same run here. Rows are deleted a day after the last time.
 create table if not exists ended_workflows (
-  workflow_id   text        not null,
+  workflow_id   text        primary key,
   workflow_type text        not null,
   first_run_id  text        not null,
   last_run_id   text        not null,
-  last_ended_at timestamptz not null default now(),
-  constraint ended_workflows_pkey primary key (workflow_id)
+  last_ended_at timestamptz not null default now()
 );
 
 create index if not exists ended_workflows_by_end on ended_workflows (last_ended_at);
 
 -- The last check of the certificate of each public address of the service.
 create table if not exists certificate_checks (
-  endpoint   text        not null,
+  endpoint   text        primary key check (endpoint = any (array['api', 'site'])),
   checked_at timestamptz not null default now(),
   -- Of the certificate that was received last; null before the first one.
   expires_at timestamptz,
   -- Why clients refuse the certificate, or why none was received; null after a success.
-  error      text,
-  constraint certificate_checks_pkey primary key (endpoint),
-  constraint certificate_checks_endpoint_check check (endpoint = any (array['api', 'site']))
+  error      text
 );
 
 -- Functions and triggers.
