@@ -90,7 +90,7 @@ export function listErrorCodes(route: Route): RefusalCode[] {
 const codesByStatus = (codes: readonly RefusalCode[]): Map<number, RefusalCode[]> => {
   const statuses = new Map<number, RefusalCode[]>()
   for (const code of codes) {
-    const { status } = refusals[code]
+    const [status] = refusals[code]
     statuses.set(status, [...(statuses.get(status) ?? []), code])
   }
   return statuses
@@ -135,5 +135,5 @@ function headersOfError(status: number): (keyof typeof headers)[] {
 
 /** One example for each error code. */
 export const errorExamples: Readonly<Record<string, Example>> = Object.fromEntries(
-  Object.entries(refusals).map(([code, { message }]) => [code, { summary: code, value: { error: { code, message } } }]),
+  Object.entries(refusals).map(([code, [, message]]) => [code, { summary: code, value: { error: { code, message } } }]),
 )

@@ -135,8 +135,8 @@ describe('docs/openapi.json', () => {
       for (const [status, response] of Object.entries(operation.responses)) {
         if (/^[12]/.test(status) || !path.startsWith(basePath)) continue
         const { description } = ('$ref' in response ? resolve(response.$ref) : response) as { description: string }
-        const codes = Object.entries(refusals).flatMap(([code, refusal]) =>
-          refusal.status === Number(status) ? [code] : [],
+        const codes = Object.entries(refusals).flatMap(([code, [refused]]) =>
+          refused === Number(status) ? [code] : [],
         )
         expect(codes, `${title} ${status}`).toEqual(expect.arrayContaining(description.split(', ')))
       }
