@@ -119,6 +119,11 @@ export async function listen(
 export const first = async <Row>(statement: PromiseLike<readonly Row[]>): Promise<Row | undefined> =>
   (await statement)[0]
 
+/** The only column of the first row; undefined when there is no row. */
+export const firstValue = async <Value>(
+  statement: PromiseLike<readonly { readonly [column: string]: Value }[]>,
+): Promise<Value | undefined> => Object.values((await statement)[0] ?? {})[0]
+
 /** Whether the statement found or changed a row. */
 export const hasRow = async (statement: PromiseLike<{ readonly count: number }>): Promise<boolean> =>
   (await statement).count > 0

@@ -1,5 +1,5 @@
 /** The provider's customer of each subscription, as stated by webhooks and lists. */
-import { first, type Sql } from '../connection.ts'
+import { firstValue, type Sql } from '../connection.ts'
 
 interface SubscriptionCustomer {
   readonly subscriptionId: string
@@ -31,12 +31,10 @@ export async function recordCustomers(
  * ended.
  */
 export const findCustomerId = async (sql: Sql, provider: string, userId: string): Promise<string | undefined> =>
-  (
-    await first(sql<{ customerId: string }[]>`
-      select c.customer_id from subscriptions s join billing_customers c using (provider, subscription_id)
-      where s.user_id = ${userId} and s.provider = ${provider}
-      order by s.status = 'ended', s.period_end desc nulls last, s.subscription_id limit 1`)
-  )?.customerId
+  firstValue(sql<{ customerId: string }[]>`
+    select c.customer_id from subscriptions s join billing_customers c using (provider, subscription_id)
+    where s.user_id = ${userId} and s.provider = ${provider}
+    order by s.status = 'ended', s.period_end desc nulls last, s.subscription_id limit 1`)
 
 /**
  * The accounts of this customer or subscription at any provider, a few at most. Reads all customers, since only

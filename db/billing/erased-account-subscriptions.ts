@@ -6,7 +6,7 @@
 import type { Fragment } from 'postgres'
 import type { BillingSource } from '../../domain/billing/event.ts'
 import { backoffSeconds } from '../backoff.ts'
-import { first, hasRow, type Sql } from '../connection.ts'
+import { firstValue, hasRow, type Sql } from '../connection.ts'
 import { accountIdIn } from './owners.ts'
 
 const backoff = { firstSeconds: 5, secondsMax: 3600 }
@@ -36,23 +36,21 @@ const onConflict = (sql: Sql): Fragment => sql`
  * that the subscription is billed queue its cancellation in the same statement. Returns the number of events.
  */
 export const ignoreEventsOfErasedAccounts = async (sql: Sql): Promise<number> =>
-  (
-    await first(sql<{ ignored: number }[]>`
-      with ignored as (
-        update billing_events e set status = 'ignored', error = null, body = null, settled_at = clock_timestamp()
-        where e.status = 'parked' and exists (
-          select from billing_events o join erased_accounts x on x.user_id = ${accountIdIn(sql, sql`o.user_ref`)}
-          where o.provider = e.provider and o.subscription_id = e.subscription_id)
-        returning e.provider, e.subscription_id, e.event is not null
-          and e.action in ('activate', 'update_addon', 'payment_recovery', 'payment_failed') as is_billed),
-      billed as (
-        select distinct provider, subscription_id, ${erasedOwnerOf(sql, sql`i.provider`, sql`i.subscription_id`)} as account_id
-        from ignored i where is_billed),
-      queued as (
-        insert into erased_account_subscriptions (provider, subscription_id, account_id)
-        select provider, subscription_id, account_id from billed where account_id is not null ${onConflict(sql)})
-      select count(*)::int as ignored from ignored`)
-  )?.ignored ?? 0
+  (await firstValue(sql<{ ignored: number }[]>`
+    with ignored as (
+      update billing_events e set status = 'ignored', error = null, body = null, settled_at = clock_timestamp()
+      where e.status = 'parked' and exists (
+        select from billing_events o join erased_accounts x on x.user_id = ${accountIdIn(sql, sql`o.user_ref`)}
+        where o.provider = e.provider and o.subscription_id = e.subscription_id)
+      returning e.provider, e.subscription_id, e.event is not null
+        and e.action in ('activate', 'update_addon', 'payment_recovery', 'payment_failed') as is_billed),
+    billed as (
+      select distinct provider, subscription_id, ${erasedOwnerOf(sql, sql`i.provider`, sql`i.subscription_id`)} as account_id
+      from ignored i where is_billed),
+    queued as (
+      insert into erased_account_subscriptions (provider, subscription_id, account_id)
+      select provider, subscription_id, account_id from billed where account_id is not null ${onConflict(sql)})
+    select count(*)::int as ignored from ignored`)) ?? 0
 
 export interface ListedOfNobody {
   readonly subscriptionId: string
@@ -122,7 +120,5 @@ export const postponeCancellation = async (
 
 /** The subscriptions of erased accounts that are not cancelled yet. */
 export const countBilledOfErasedAccounts = async (sql: Sql): Promise<number> =>
-  (
-    await first(sql<{ billed: number }[]>`
-      select count(*)::int as billed from erased_account_subscriptions where next_attempt_at is not null`)
-  )?.billed ?? 0
+  (await firstValue(sql<{ billed: number }[]>`
+    select count(*)::int as billed from erased_account_subscriptions where next_attempt_at is not null`)) ?? 0

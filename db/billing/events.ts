@@ -8,7 +8,7 @@ import type { Fragment } from 'postgres'
 import type { BillingEvent, BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing/event.ts'
 import type { PlanTier } from '../../domain/billing/plans.ts'
 import type { ReceivedBillingEvent } from '../../domain/billing/received-event.ts'
-import { first, hasRow, type Sql } from '../connection.ts'
+import { first, firstValue, hasRow, type Sql } from '../connection.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from '../masked-emails.ts'
 import { assignOwner, findNamedAccount, lockAccounts, lockSubscriptions, type SubscriptionRef } from './owners.ts'
 
@@ -179,7 +179,7 @@ export const markApplied = async (sql: Sql, ids: readonly string[]): Promise<voi
 }
 
 export const findEventStatus = async (sql: Sql, id: string): Promise<BillingEventStatus | undefined> =>
-  (await first(sql<{ status: BillingEventStatus }[]>`select status from billing_events where id = ${id}`))?.status
+  firstValue(sql<{ status: BillingEventStatus }[]>`select status from billing_events where id = ${id}`)
 
 export interface BillingEventRow extends WithMaskedEmail {
   id: string

@@ -4,7 +4,7 @@
  * arrival has no effect.
  */
 import type { Fragment } from 'postgres'
-import { first, type Sql } from '../connection.ts'
+import { firstValue, type Sql } from '../connection.ts'
 
 export interface SubscriptionRef {
   readonly provider: string
@@ -67,8 +67,9 @@ async function findConcernedAccounts(
 export const findNamedAccount = async (sql: Sql, userRef: string | null): Promise<string | null> =>
   userRef === null
     ? null
-    : ((await first(sql<{ id: string }[]>`select id from users where id = ${accountIdIn(sql, sql`${userRef}::text`)}`))
-        ?.id ?? null)
+    : ((await firstValue(
+        sql<{ id: string }[]>`select id from users where id = ${accountIdIn(sql, sql`${userRef}::text`)}`,
+      )) ?? null)
 
 /**
  * Moves all events of the subscription to the inbox of its owner; without an owner they are parked. The caller has
@@ -100,12 +101,10 @@ export async function assignOwner(tx: Sql, subscription: SubscriptionRef): Promi
  * applies.
  */
 const findOwner = async (sql: Sql, subscription: SubscriptionRef): Promise<string | null> =>
-  (
-    await first(sql<{ id: string }[]>`
-      select u.id from billing_events e join users u on u.id = ${accountIdIn(sql, sql`e.user_ref`)}
-      where ${isOfSubscription(sql, subscription)} and e.event is not null and e.status in ('pending', 'applied', 'parked')
-      order by e.user_ref_source = 'subscription' desc, e.occurred_at desc, e.seq desc limit 1`)
-  )?.id ?? null
+  (await firstValue(sql<{ id: string }[]>`
+    select u.id from billing_events e join users u on u.id = ${accountIdIn(sql, sql`e.user_ref`)}
+    where ${isOfSubscription(sql, subscription)} and e.event is not null and e.status in ('pending', 'applied', 'parked')
+    order by e.user_ref_source = 'subscription' desc, e.occurred_at desc, e.seq desc limit 1`)) ?? null
 
 /** An unresolved event does not affect the owner: it moves with the subscription. */
 async function assignUnresolved(tx: Sql, subscription: SubscriptionRef, ownerId: string | null): Promise<void> {

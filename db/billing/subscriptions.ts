@@ -4,7 +4,7 @@ import type { AccountEntitlement } from '../../domain/billing/entitlement.ts'
 import type { PlanStatus, PlanTier, SubscriptionKind } from '../../domain/billing/plans.ts'
 import type { Millis } from '../../domain/millis.ts'
 import { recordAuditEntry } from '../audit.ts'
-import { type Database, first, type Sql } from '../connection.ts'
+import { type Database, first, firstValue, type Sql } from '../connection.ts'
 import { createSandboxStore } from './sandbox-subscriptions.ts'
 
 /** What a subscription workflow has decided. */
@@ -17,8 +17,7 @@ export interface NewEntitlement {
 
 /** The version for the next write of the entitlement; undefined for an unknown account. */
 export const entitlementVersion = async (sql: Sql, userId: string): Promise<number | undefined> =>
-  (await first(sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`))
-    ?.version
+  firstValue(sql<{ version: number }[]>`select entitlement_version as version from users where id = ${userId}`)
 
 export interface LockedEntitlement {
   readonly version: number
@@ -131,10 +130,9 @@ export const listAccountsWithDeadline = async (sql: Sql): Promise<AccountWithDea
 
 /** The number of accounts whose deadline passed more than `afterSeconds` ago. */
 export const countOverdueAccounts = async (sql: Sql, afterSeconds: number): Promise<number> =>
-  (
-    await first(sql<{ accounts: number }[]>`
-      select count(*)::int as accounts from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})`)
-  )?.accounts ?? 0
+  (await firstValue(sql<{ accounts: number }[]>`
+    select count(*)::int as accounts from users where entitlement_due_at < now() - make_interval(secs => ${afterSeconds})`)) ??
+  0
 
 export interface PlanRow {
   planTier: PlanTier
@@ -159,13 +157,11 @@ export const findPlan = async (sql: Sql, userId: string): Promise<PlanRow | unde
  * Whether the latest payment for a plan of the account failed, by the provider's times. An activation is a payment too.
  */
 export const isLastPaymentFailed = async (sql: Sql, userId: string): Promise<boolean> =>
-  (
-    await first(sql<{ action: string }[]>`
-      select action from billing_events
-      where user_id = ${userId} and event ->> 'kind' = 'plan'
-        and action in ('activate', 'payment_failed', 'payment_recovery', 'grant')
-      order by occurred_at desc, action = 'payment_failed', seq desc limit 1`)
-  )?.action === 'payment_failed'
+  (await firstValue(sql<{ action: string }[]>`
+    select action from billing_events
+    where user_id = ${userId} and event ->> 'kind' = 'plan'
+      and action in ('activate', 'payment_failed', 'payment_recovery', 'grant')
+    order by occurred_at desc, action = 'payment_failed', seq desc limit 1`)) === 'payment_failed'
 
 /** The dependencies of `createBilling` that read the database. */
 export const createBillingDeps = (sql: Database) => ({
@@ -179,9 +175,7 @@ const findSubscriptionKind = async (
   provider: string,
   subscriptionId: string,
 ): Promise<SubscriptionKind | undefined> =>
-  (
-    await first(sql<{ kind: SubscriptionKind }[]>`
-      select event ->> 'kind' as kind from billing_events
-      where provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
-      order by occurred_at desc, seq desc limit 1`)
-  )?.kind
+  firstValue(sql<{ kind: SubscriptionKind }[]>`
+    select event ->> 'kind' as kind from billing_events
+    where provider = ${provider} and subscription_id = ${subscriptionId} and event is not null
+    order by occurred_at desc, seq desc limit 1`)

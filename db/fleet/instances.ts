@@ -2,7 +2,7 @@
  * Instances: one row for each, stored before its provider is called. The row is the record of the intention, so a
  * repeated call creates the same instance, and none is unknown when a reply gets lost.
  */
-import { first, type Sql } from '../connection.ts'
+import { first, firstValue, type Sql } from '../connection.ts'
 
 /** What a new instance of a region is. */
 export interface Placement {
@@ -70,10 +70,8 @@ export const lockPlaces = async (tx: Sql, region: string): Promise<void> => {
 }
 
 const countExisting = async (sql: Sql, region: string): Promise<number> =>
-  (
-    await first(sql<{ count: number }[]>`
-      select count(*)::int as count from instances where region = ${region} and gone_at is null`)
-  )?.count ?? 0
+  (await firstValue(sql<{ count: number }[]>`
+    select count(*)::int as count from instances where region = ${region} and gone_at is null`)) ?? 0
 
 /** @param instance a warm one when its session is null. */
 export const insertInstance = async (

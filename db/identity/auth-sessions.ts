@@ -1,6 +1,6 @@
 /** Auth sessions: one per sign-in of a client, until it is revoked or its refresh token expires. */
 import type { Client } from '../clients.ts'
-import { first, hasRow, type Sql } from '../connection.ts'
+import { first, firstValue, hasRow, type Sql } from '../connection.ts'
 
 /**
  * For each pair, in the given order: true if the auth session belongs to the user, is not revoked, and the account is
@@ -120,8 +120,6 @@ export const findSignInAge = async (
   sql: Sql,
   { authSessionId, userId }: { authSessionId: string; userId: string },
 ): Promise<number | undefined> =>
-  (
-    await first(sql<{ seconds: number }[]>`
-      select extract(epoch from now() - created_at)::float8 as seconds from auth_sessions
-      where id = ${authSessionId} and user_id = ${userId}`)
-  )?.seconds
+  firstValue(sql<{ seconds: number }[]>`
+    select extract(epoch from now() - created_at)::float8 as seconds from auth_sessions
+    where id = ${authSessionId} and user_id = ${userId}`)

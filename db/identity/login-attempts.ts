@@ -2,7 +2,7 @@
  * Plugin logins: started by a plugin, approved or denied in the browser, and exchanged for tokens once by the plugin.
  * All times are those of the database.
  */
-import { first, type Sql } from '../connection.ts'
+import { first, firstValue, type Sql } from '../connection.ts'
 
 /** An attempt expires after this time, whether or not it was decided. */
 export const loginAttemptSeconds = 300
@@ -76,13 +76,11 @@ export const lockLoginAttemptByPollToken = async (
  * @returns the user's id, or undefined unless the attempt is approved.
  */
 export const lockApprover = async (sql: Sql, id: string, pollTokenHash: Buffer): Promise<string | undefined> =>
-  (
-    await first(sql<{ id: string }[]>`
-      select id from users where id = (
-        select user_id from login_attempts
-        where id = ${id} and poll_token_hash = ${pollTokenHash} and status = 'approved')
-      for share`)
-  )?.id
+  firstValue(sql<{ id: string }[]>`
+    select id from users where id = (
+      select user_id from login_attempts
+      where id = ${id} and poll_token_hash = ${pollTokenHash} and status = 'approved')
+    for share`)
 
 export const recordPoll = async (sql: Sql, id: string): Promise<void> => {
   await sql`update login_attempts set last_polled_at = now() where id = ${id}`

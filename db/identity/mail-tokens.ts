@@ -1,5 +1,5 @@
 /** Tokens of mailed links. Each is used once, and proves that its holder reads the mail of an address. */
-import { first, hasRow, type Sql } from '../connection.ts'
+import { firstValue, hasRow, type Sql } from '../connection.ts'
 
 export type MailPurpose = 'verify_email' | 'reset_password' | 'change_email'
 
@@ -33,15 +33,13 @@ export const insertMailToken = async (
   sql: Sql,
   { tokenHash, purpose, userId }: NewMailToken,
 ): Promise<string | undefined> =>
-  (
-    await first(sql<{ email: string }[]>`
-      insert into mail_tokens (token_hash, user_id, purpose, email, expires_at)
-      select ${tokenHash}, u.id, ${purpose}, u.email, now() + make_interval(secs => ${mailTokenSeconds[purpose]})
-      from users u
-      where u.id = ${userId ?? null} and u.email is not null and u.disabled_at is null
-        and (${purpose} <> 'verify_email' or u.email_verified_at is null) and ${hasRoomForLink(sql, purpose)}
-      returning email`)
-  )?.email
+  firstValue(sql<{ email: string }[]>`
+    insert into mail_tokens (token_hash, user_id, purpose, email, expires_at)
+    select ${tokenHash}, u.id, ${purpose}, u.email, now() + make_interval(secs => ${mailTokenSeconds[purpose]})
+    from users u
+    where u.id = ${userId ?? null} and u.email is not null and u.disabled_at is null
+      and (${purpose} <> 'verify_email' or u.email_verified_at is null) and ${hasRoomForLink(sql, purpose)}
+    returning email`)
 
 /**
  * Adds a token for a change of the account's address, to be mailed to the new one. The caller has locked the account's
@@ -74,10 +72,8 @@ const isValid = (sql: Sql, { tokenHash, purpose }: PresentedMailToken) => sql`
 
 /** @returns the user's id, or undefined if the token is not valid. */
 export const findMailTokenOwner = async (sql: Sql, token: PresentedMailToken): Promise<string | undefined> =>
-  (
-    await first(sql<{ userId: string }[]>`
-      select t.user_id from mail_tokens t, users u where ${isValid(sql, token)}`)
-  )?.userId
+  firstValue(sql<{ userId: string }[]>`
+    select t.user_id from mail_tokens t, users u where ${isValid(sql, token)}`)
 
 /**
  * Marks the token as used. The caller has locked the account's row: every transaction that changes several rows of an
@@ -85,10 +81,8 @@ export const findMailTokenOwner = async (sql: Sql, token: PresentedMailToken): P
  * @returns the address that the link was mailed to, or undefined if the token is not valid.
  */
 export const consumeMailToken = async (sql: Sql, token: PresentedMailToken): Promise<string | undefined> =>
-  (
-    await first(sql<{ email: string }[]>`
-      update mail_tokens t set used_at = now() from users u where ${isValid(sql, token)} returning t.email`)
-  )?.email
+  firstValue(sql<{ email: string }[]>`
+    update mail_tokens t set used_at = now() from users u where ${isValid(sql, token)} returning t.email`)
 
 /** Deletes the account's links that were not used, of all purposes unless given. */
 export const deleteMailTokens = async (sql: Sql, userId: string, purposes?: readonly MailPurpose[]): Promise<void> => {

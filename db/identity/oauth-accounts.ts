@@ -3,7 +3,7 @@
  * user id, never by an address.
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
-import { first, type Sql } from '../connection.ts'
+import { firstValue, type Sql } from '../connection.ts'
 
 export interface Identity {
   readonly provider: OAuthProviderName
@@ -31,11 +31,9 @@ export const findIdentityOwner = async (
   sql: Sql,
   { provider, providerUserId }: Identity,
 ): Promise<string | undefined> =>
-  (
-    await first(sql<{ userId: string }[]>`
-      select user_id from user_oauth_accounts
-      where provider = ${provider} and provider_user_id = ${providerUserId}`)
-  )?.userId
+  firstValue(sql<{ userId: string }[]>`
+    select user_id from user_oauth_accounts
+    where provider = ${provider} and provider_user_id = ${providerUserId}`)
 
 /** Links an identity. @returns false if it is linked already, or the account has another identity of that provider. */
 export async function insertOAuthAccount(

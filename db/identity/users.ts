@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { maskAccountEmail } from '../../domain/identity/masked-email.ts'
 import type { Sealing } from '../../platform/sealing.ts'
-import { first, hasRow, type Sql } from '../connection.ts'
+import { first, firstValue, hasRow, type Sql } from '../connection.ts'
 import { type StoredStreamToken, sealStreamToken, streamTokenHashes } from '../sealed-tokens.ts'
 
 export interface Credentials {
@@ -36,10 +36,8 @@ export const findCredentials = async (sql: Sql, userId: string): Promise<OwnCred
  * none.
  */
 export const findVerifiedEmail = async (sql: Sql, userId: string): Promise<string | null> =>
-  (
-    await first(sql<{ email: string | null }[]>`
-      select email from users where id = ${userId} and email_verified_at is not null`)
-  )?.email ?? null
+  (await firstValue(sql<{ email: string | null }[]>`
+    select email from users where id = ${userId} and email_verified_at is not null`)) ?? null
 
 /**
  * Locks the row until the transaction ends: the account is not disabled and its password is not changed by another one.
@@ -57,12 +55,10 @@ export const insertUser = async (
   { email, passwordHash, streamToken }: { email: string; passwordHash: string; streamToken: string },
 ): Promise<string | undefined> => {
   const { id, token, isTaken } = newAccount(sql, sealing, streamToken)
-  return (
-    await first(sql<{ id: string }[]>`
-      insert into users (id, email, password_hash, stream_token_sealed, stream_token_hash)
-      select ${id}, ${email}, ${passwordHash}, ${token.sealed}, ${token.hash} where not ${isTaken}
-      on conflict do nothing returning id`)
-  )?.id
+  return await firstValue(sql<{ id: string }[]>`
+    insert into users (id, email, password_hash, stream_token_sealed, stream_token_hash)
+    select ${id}, ${email}, ${passwordHash}, ${token.sealed}, ${token.hash} where not ${isTaken}
+    on conflict do nothing returning id`)
 }
 
 /**
@@ -77,13 +73,11 @@ export const insertUserFromProvider = async (
   { email, streamToken }: { email: string | null; streamToken: string },
 ): Promise<string | undefined> => {
   const { id, token, isTaken } = newAccount(sql, sealing, streamToken)
-  return (
-    await first(sql<{ id: string }[]>`
-      insert into users (id, email, email_verified_at, owner_proved_at, stream_token_sealed, stream_token_hash)
-      select ${id}, ${email}, verified_at, verified_at, ${token.sealed}, ${token.hash}
-      from (select case when ${email}::text is not null then now() end as verified_at) provider where not ${isTaken}
-      on conflict do nothing returning id`)
-  )?.id
+  return await firstValue(sql<{ id: string }[]>`
+    insert into users (id, email, email_verified_at, owner_proved_at, stream_token_sealed, stream_token_hash)
+    select ${id}, ${email}, verified_at, verified_at, ${token.sealed}, ${token.hash}
+    from (select case when ${email}::text is not null then now() end as verified_at) provider where not ${isTaken}
+    on conflict do nothing returning id`)
 }
 
 /** The id is chosen here because the sealed token is bound to it. `isTaken`: another account has the stream token. */
@@ -169,7 +163,7 @@ export const lockUser = async (sql: Sql, userId: string): Promise<boolean> =>
 
 /** Locks the account with this address, as {@link lockUser} does. Addresses are compared without regard to case. */
 export const lockUserByEmail = async (sql: Sql, email: string): Promise<string | undefined> =>
-  (await first(sql<{ id: string }[]>`select id from users where lower(email) = lower(${email}) for no key update`))?.id
+  firstValue(sql<{ id: string }[]>`select id from users where lower(email) = lower(${email}) for no key update`)
 
 export const setPassword = async (sql: Sql, userId: string, passwordHash: string): Promise<void> => {
   await sql`update users set password_hash = ${passwordHash} where id = ${userId}`

@@ -1,7 +1,7 @@
 /** The messages of the outbox that are notifications of one account. */
 import { type NotificationKind, notificationKinds } from '../../domain/notifications/kinds.ts'
 import type { MessageChannel } from '../../domain/notifications/outbox.ts'
-import { first, type Sql } from '../connection.ts'
+import { firstValue, type Sql } from '../connection.ts'
 
 export interface DeliveryRow {
   readonly kind: NotificationKind | 'test'
@@ -23,8 +23,7 @@ export const listDeliveries = async (sql: Sql, userId: string, limit: number): P
 
 /** The number of notifications that were enqueued for the account in the last hour. */
 export const countRecentNotifications = async (sql: Sql, userId: string): Promise<number> =>
-  (
-    await first(sql<{ notifications: number }[]>`
-      select count(*)::int as notifications from outbox_messages
-      where user_id = ${userId} and kind = any(${[...notificationKinds]}) and created_at > now() - interval '1 hour'`)
-  )?.notifications ?? 0
+  (await firstValue(sql<{ notifications: number }[]>`
+    select count(*)::int as notifications from outbox_messages
+    where user_id = ${userId} and kind = any(${[...notificationKinds]}) and created_at > now() - interval '1 hour'`)) ??
+  0

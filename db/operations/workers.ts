@@ -1,5 +1,5 @@
 /** Workers record their heartbeat and their counters here, for the metrics page of the api. */
-import { first, type Sql } from '../connection.ts'
+import { first, firstValue, type Sql } from '../connection.ts'
 
 /** A worker without a heartbeat for this long counts as ended. */
 export const heartbeatSecondsMax = 15
@@ -38,7 +38,7 @@ export const greatestSkews = async (sql: Sql): Promise<WorkerSkews> =>
     from workers where ${isAlive(sql)}`)) ?? { postgres: null, temporal: null }
 
 export const countAliveWorkers = async (sql: Sql): Promise<number> =>
-  (await first(sql<{ alive: number }[]>`select count(*)::int as alive from workers where ${isAlive(sql)}`))?.alive ?? 0
+  (await firstValue(sql<{ alive: number }[]>`select count(*)::int as alive from workers where ${isAlive(sql)}`)) ?? 0
 
 /** The counters of all workers, with those that ended: what they counted did happen. */
 export const workerMetrics = async (sql: Sql): Promise<object[][]> =>

@@ -1,6 +1,6 @@
 /** Erases an account whose deletion is due. */
 import { recordAuditEntry } from '../audit.ts'
-import { type Database, first, type Sql } from '../connection.ts'
+import { type Database, first, firstValue, type Sql } from '../connection.ts'
 import { isUncancelled } from '../identity/account-deletion.ts'
 import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
 
@@ -12,15 +12,13 @@ type DeletionObstacle = 'relay' | 'instance' | 'subscription' | 'billing_event'
  * ever.
  */
 const findObstacle = async (sql: Sql, userId: string): Promise<DeletionObstacle | undefined> =>
-  (
-    await first(sql<{ obstacle: DeletionObstacle }[]>`
-      select 'relay' as obstacle from relay_sessions where user_id = ${userId} and state <> 'stopped'
-      union all select 'instance' from instances i join relay_sessions s on s.id = i.session_id
-        where s.user_id = ${userId} and i.gone_at is null
-      union all select 'subscription' from subscriptions s where s.user_id = ${userId} and ${isUncancelled(sql)}
-      union all select 'billing_event' from billing_events where user_id = ${userId} and status in ('pending', 'unresolved')
-      limit 1`)
-  )?.obstacle
+  firstValue(sql<{ obstacle: DeletionObstacle }[]>`
+    select 'relay' as obstacle from relay_sessions where user_id = ${userId} and state <> 'stopped'
+    union all select 'instance' from instances i join relay_sessions s on s.id = i.session_id
+      where s.user_id = ${userId} and i.gone_at is null
+    union all select 'subscription' from subscriptions s where s.user_id = ${userId} and ${isUncancelled(sql)}
+    union all select 'billing_event' from billing_events where user_id = ${userId} and status in ('pending', 'unresolved')
+    limit 1`)
 
 type EraseOutcome =
   | { readonly type: 'erased' }
