@@ -26,43 +26,44 @@ import { provisioningDetails, relayCommands, relayStates } from '../../domain/re
 
 const schema = readFileSync('db/schema.sql', 'utf8')
 
-function definitionOf(constraint: string): string {
-  const [, definition] = new RegExp(`^ *constraint ${constraint} check (.*)$`, 'm').exec(schema) ?? []
-  if (!definition) throw new Error(`there is no constraint ${constraint}`)
-  return definition
+function checkOf(table: string, column: string): string {
+  const [, columns = ''] = new RegExp(`^create table ${table} \\(\\n(.*?)^\\)`, 'ms').exec(schema) ?? []
+  const [, check] = new RegExp(`^  ${column} .*? check (.*)$`, 'm').exec(columns) ?? []
+  if (!check) throw new Error(`${table}.${column} has no check`)
+  return check
 }
 
 test.each([
-  ['relay_sessions_state_check', relayStates],
-  ['relay_sessions_command_check', relayCommands],
-  ['relay_sessions_detail_check', provisioningDetails],
-  ['presence_role_check', processRoles],
-  ['users_plan_tier_check', planTiers],
-  ['users_plan_status_check', planStatuses],
-  ['subscriptions_kind_check', subscriptionKinds],
-  ['subscriptions_status_check', subscriptionStatuses],
-  ['billing_events_action_check', billingEventActions],
-  ['billing_events_provider_check', billingSources],
-  ['billing_events_status_check', billingEventStatuses],
-  ['notification_settings_kind_check', notificationKinds],
-  ['notification_settings_channel_check', notificationChannels],
-  ['notification_endpoints_type_check', endpointTypes],
-  ['notification_endpoints_disabled_reason_check', endpointDisabledReasons],
-  ['sandbox_subscriptions_kind_check', subscriptionKinds],
-  ['sandbox_subscriptions_status_check', sandboxStatuses],
-] as const)('%s allows the values of the domain', (constraint, values) => {
-  const definition = definitionOf(constraint)
-  const allowed = [...definition.matchAll(/'(\w+)'/g)].map(([, value]) => value)
+  ['relay_sessions', 'state', relayStates],
+  ['relay_sessions', 'command', relayCommands],
+  ['relay_sessions', 'detail', provisioningDetails],
+  ['presence', 'role', processRoles],
+  ['users', 'plan_tier', planTiers],
+  ['users', 'plan_status', planStatuses],
+  ['subscriptions', 'kind', subscriptionKinds],
+  ['subscriptions', 'status', subscriptionStatuses],
+  ['billing_events', 'action', billingEventActions],
+  ['billing_events', 'provider', billingSources],
+  ['billing_events', 'status', billingEventStatuses],
+  ['notification_settings', 'kind', notificationKinds],
+  ['notification_settings', 'channel', notificationChannels],
+  ['notification_endpoints', 'type', endpointTypes],
+  ['notification_endpoints', 'disabled_reason', endpointDisabledReasons],
+  ['sandbox_subscriptions', 'kind', subscriptionKinds],
+  ['sandbox_subscriptions', 'status', sandboxStatuses],
+] as const)('%s.%s allows the values of the domain', (table, column, values) => {
+  const allowed = [...checkOf(table, column).matchAll(/'(\w+)'/g)].map(([, value]) => value)
   expect(allowed.toSorted()).toEqual([...values].toSorted())
 })
 
-test.each(['users_addons_check', 'subscriptions_quantity_check', 'sandbox_subscriptions_quantity_check'])(
-  '%s allows as many add-ons as the domain',
-  (constraint) => {
-    const numbers = [...definitionOf(constraint).matchAll(/\d+/g)].map(([number]) => Number(number))
-    expect(numbers).toEqual([0, addonsMax])
-  },
-)
+test.each([
+  ['users', 'addons'],
+  ['subscriptions', 'quantity'],
+  ['sandbox_subscriptions', 'quantity'],
+] as const)('%s.%s allows as many add-ons as the domain', (table, column) => {
+  const numbers = [...checkOf(table, column).matchAll(/\d+/g)].map(([number]) => Number(number))
+  expect(numbers).toEqual([0, addonsMax])
+})
 
 test('relays report the engines that the configuration offers', () => {
   expect(ingestEngines).toEqual([...relayEngines, 'none'])
