@@ -46,6 +46,8 @@ export async function startLoadBalancer(ports: readonly number[]): Promise<LoadB
     if (port === undefined) outgoing.writeHead(503).end()
     else forward(incoming, outgoing, { agent, port })
   })
+  // A client in the same process, when it is busy, would send a request while its idle connection is closed.
+  server.keepAliveTimeout = 0
   let isClosed = false
   /** Each process on its own, so that one that hangs does not delay the others. */
   const check = async (port: number): Promise<void> => {
@@ -78,7 +80,10 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, { agent, p
   const { method, url: path, headers } = incoming
   const options = { host: '127.0.0.1', port, method, path, headers, agent }
   const upstream = request(options, (reply) => {
-    outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
+    // They describe the connection to the process. With its `Keep-Alive` a client would use a connection to this server
+    // for longer than it is open.
+    const { connection: _connection, 'keep-alive': _keepAlive, ...replyHeaders } = reply.headers
+    outgoing.writeHead(reply.statusCode ?? 502, replyHeaders)
     reply.on('error', () => outgoing.destroy()).pipe(outgoing)
   })
   upstream.on('error', () => {
