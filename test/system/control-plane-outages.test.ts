@@ -65,7 +65,7 @@ describe('when api and worker are killed at any point', () => {
     await sleep(users.length * intervalMillis + 20)
     await Promise.all([plane.api.kill(), plane.worker.kill()])
     plane.api.start(variables)
-    plane.worker.start()
+    plane.worker.start(variables)
     const sessionIds = await Promise.all(requests)
     await untilWell(plane.client.url)
     return sessionIds
@@ -94,7 +94,7 @@ describe('when api and worker are killed at any point', () => {
     const [first, second, third, fourth, ...stopped] = users
     if (!first || !second || !third || !fourth) throw new Error('there are too few users')
     ;[streaming, pausing, stopping, resuming] = [first, second, third, fourth]
-    // Sessions that start from now on have the short timeout.
+    // Sessions that start from now on have the short timeout, and workers look for outages as short as it needs.
     const variables = { SVC_RELAY_PROVISION_TIMEOUT_SECONDS: String(provisionSeconds) }
     await killDuring(stopped, (user) => untilAnswered(() => user.stop()), variables)
     for (const { sessionId } of stopped) {
