@@ -79,6 +79,11 @@ export class Client {
       },
       ...(signal ? { signal } : {}),
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    }).catch((error: Error) => {
+      // "fetch failed" alone says neither what was asked nor why it failed.
+      throw error.cause instanceof Error
+        ? new Error(`${method} ${path}: ${error.cause.message}`, { cause: error })
+        : error
     })
     const text = await response.text()
     return { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Body, headers: response.headers }
