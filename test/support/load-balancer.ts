@@ -46,7 +46,7 @@ export async function startLoadBalancer(ports: readonly number[]): Promise<LoadB
     if (port === undefined) outgoing.writeHead(503).end()
     else forward(incoming, outgoing, { agent, port })
   })
-  // A client in the same process, when it is busy, would send a request while its idle connection is closed.
+  // The default ends idle connections sooner than the `Keep-Alive` of the processes, which is passed on, promises.
   server.keepAliveTimeout = 0
   let isClosed = false
   /** Each process on its own, so that one that hangs does not delay the others. */
@@ -80,10 +80,7 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, { agent, p
   const { method, url: path, headers } = incoming
   const options = { host: '127.0.0.1', port, method, path, headers, agent }
   const upstream = request(options, (reply) => {
-    // They describe the connection to the process. With its `Keep-Alive` a client would use a connection to this server
-    // for longer than it is open.
-    const { connection: _connection, 'keep-alive': _keepAlive, ...replyHeaders } = reply.headers
-    outgoing.writeHead(reply.statusCode ?? 502, replyHeaders)
+    outgoing.writeHead(reply.statusCode ?? 502, reply.headers)
     reply.on('error', () => outgoing.destroy()).pipe(outgoing)
   })
   upstream.on('error', () => {
