@@ -2,14 +2,11 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { buildNotice } from '../../relay-node/srtla-packets.ts'
+import { EmulatedPath, type PathConditions } from './emulated-path.ts'
 import { isBefore } from './srtla-sender-srt.ts'
 
-export interface LinkConditions {
-  /** In each direction. */
-  readonly lossPercent?: number
-  /** In each direction. */
-  readonly delayMillis?: number
-}
+/** Of each direction; the bandwidth is that of the way to the receiver. */
+export type LinkConditions = PathConditions
 
 /** A link is inactive when it received nothing for longer. */
 const silenceMillisMax = 4_000
@@ -24,31 +21,35 @@ export class SenderLink {
   /** SRT packets that left over the link, including those that the conditions dropped. */
   srtPacketsSent = 0
   registrations = 0
-  lossPercent: number
-  delayMillis: number
-  readonly #socket: Socket
-  readonly #delayed = new Set<NodeJS.Timeout>()
+  /** Of all datagrams in both directions, also of those that were lost. */
+  bytes = 0
+  readonly #target: Target
+  #socket: Socket
+  readonly #up: EmulatedPath
+  readonly #down: EmulatedPath
   readonly #inFlight = new Set<number>()
   #window: number = window.initial
-  #isDead = false
   #isRegistered = false
   #answeredAt = Number.NEGATIVE_INFINITY
   #sentAt = Number.NEGATIVE_INFINITY
 
-  private constructor(socket: Socket, { lossPercent = 0, delayMillis = 0 }: LinkConditions) {
-    this.#socket = socket
-    this.lossPercent = lossPercent
-    this.delayMillis = delayMillis
-    socket.on('message', (datagram) => this.#impair(() => this.onDatagram(datagram)))
-    // A refused datagram, while no receiver runs, is a lost one.
-    socket.on('error', () => {})
+  private constructor(target: Target, socket: Socket, conditions: LinkConditions, random?: () => number) {
+    const { kbps: _kbps, ...downConditions } = conditions
+    this.#target = target
+    this.#up = new EmulatedPath(conditions, random)
+    this.#down = new EmulatedPath(downConditions, random)
+    this.#socket = this.#listen(socket)
   }
 
-  static async open(host: string, srtlaPort: number, conditions: LinkConditions): Promise<SenderLink> {
-    const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 21 })
-    socket.connect(srtlaPort, host)
-    await once(socket, 'connect')
-    return new SenderLink(socket, conditions)
+  static async open(target: Target, conditions: LinkConditions, random?: () => number): Promise<SenderLink> {
+    return new SenderLink(target, await connect(target), conditions, random)
+  }
+
+  /** The network gives the link another address, as a NAT does. The receiver still sends to the former one. */
+  async rebind(): Promise<void> {
+    const socket = await connect(this.#target)
+    this.#socket.close()
+    this.#socket = this.#listen(socket)
   }
 
   get isActive(): boolean {
@@ -61,26 +62,31 @@ export class SenderLink {
   }
 
   kill(): void {
-    this.#isDead = true
+    this.#up.isDead = true
+    this.#down.isDead = true
   }
 
   revive(): void {
-    this.#isDead = false
+    this.#up.isDead = false
+    this.#down.isDead = false
   }
 
-  send(datagram: Buffer): void {
+  /** @returns whether it will arrive. */
+  send(datagram: Buffer): boolean {
     this.#sentAt = performance.now()
-    this.#impair(() => this.#socket.send(datagram, () => {}))
+    this.bytes += datagram.length
+    return this.#up.pass(datagram.length, () => this.#socket.send(datagram, () => {}))
   }
 
-  sendSrt(datagram: Buffer, sequenceNumber: number | undefined): void {
+  /** @returns whether it will arrive. */
+  sendSrt(datagram: Buffer, sequenceNumber: number | undefined): boolean {
     this.srtPacketsSent += 1
     if (sequenceNumber !== undefined) {
       this.#inFlight.add(sequenceNumber)
       const [oldest] = this.#inFlight
       if (this.#inFlight.size > inFlightMax && oldest !== undefined) this.#inFlight.delete(oldest)
     }
-    this.send(datagram)
+    return this.send(datagram)
   }
 
   sendKeepaliveWhenIdle(): void {
@@ -122,8 +128,8 @@ export class SenderLink {
   }
 
   close(): void {
-    for (const timer of this.#delayed) clearTimeout(timer)
-    this.#delayed.clear()
+    this.#up.close()
+    this.#down.close()
     this.#socket.close()
   }
 
@@ -131,17 +137,25 @@ export class SenderLink {
     this.#window = Math.min(Math.max(this.#window + change, window.min), window.max)
   }
 
-  /** Runs `pass` under the conditions of the link, for a datagram in either direction. */
-  #impair(pass: () => void): void {
-    if (this.#isDead || Math.random() * 100 < this.lossPercent) return
-    if (this.delayMillis === 0) {
-      pass()
-      return
-    }
-    const timer = setTimeout(() => {
-      this.#delayed.delete(timer)
-      if (!this.#isDead) pass()
-    }, this.delayMillis)
-    this.#delayed.add(timer)
+  #listen(socket: Socket): Socket {
+    // A refused datagram, while no receiver runs, is a lost one.
+    return socket
+      .on('error', () => {})
+      .on('message', (datagram) => {
+        this.bytes += datagram.length
+        this.#down.pass(datagram.length, () => this.onDatagram(datagram))
+      })
   }
+}
+
+export interface Target {
+  readonly host: string
+  readonly srtlaPort: number
+}
+
+async function connect({ host, srtlaPort }: Target): Promise<Socket> {
+  const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 21 })
+  socket.connect(srtlaPort, host)
+  await once(socket, 'connect')
+  return socket
 }

@@ -7,24 +7,28 @@ import { randomBytes } from 'node:crypto'
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { buildRegistration, parsePacket } from '../../relay-node/srtla-packets.ts'
-import { type LinkConditions, SenderLink } from './srtla-sender-link.ts'
+import { type LinkConditions, SenderLink, type Target } from './srtla-sender-link.ts'
 import { readSrtAck, readSrtNak } from './srtla-sender-srt.ts'
 
 const housekeepingMillis = 250
 /** How long the answer to a registration may take before another group is requested. */
 const registrationMillisMax = 1_000
 
-export interface SenderOptions {
-  readonly host: string
-  readonly srtlaPort: number
+export interface SenderOptions extends Target {
   /** One entry per link. */
   readonly links: readonly LinkConditions[]
+  /** As `Math.random`, for the conditions of the links. */
+  readonly random?: () => number
 }
 
 export class SrtlaSender {
   readonly links: readonly SenderLink[]
   /** How often a group was registered: 1 while the receiver has the first. */
   groupsRegistered = 0
+  /** Called for each SRT packet of the caller that leaves over a link, with whether it will arrive. */
+  onSent: (datagram: Buffer, link: SenderLink, willArrive: boolean) => void = () => {}
+  /** Called for each SRT packet of the receiver, once per link over which it arrives. */
+  onReceived: (datagram: Buffer) => void = () => {}
   readonly #local: Socket
   readonly #housekeeping: NodeJS.Timeout
   #caller: RemoteInfo | undefined
@@ -42,13 +46,13 @@ export class SrtlaSender {
     this.#keepLinks()
   }
 
-  static async start({ host, srtlaPort, links }: SenderOptions): Promise<SrtlaSender> {
+  static async start({ links, random, ...target }: SenderOptions): Promise<SrtlaSender> {
     const local = createSocket({ type: 'udp4', recvBufferSize: 1 << 21 })
     local.bind(0, '127.0.0.1')
     await once(local, 'listening')
     return new SrtlaSender(
       local,
-      await Promise.all(links.map((conditions) => SenderLink.open(host, srtlaPort, conditions))),
+      await Promise.all(links.map((conditions) => SenderLink.open(target, conditions, random))),
     )
   }
 
@@ -76,7 +80,9 @@ export class SrtlaSender {
     this.#caller = caller
     const packet = parsePacket(datagram)
     const [best] = this.links.filter((link) => link.isActive).sort((a, b) => b.score - a.score)
-    best?.sendSrt(datagram, packet?.kind === 'srt' ? packet.sequenceNumber : undefined)
+    if (best === undefined) return
+    const willArrive = best.sendSrt(datagram, packet?.kind === 'srt' ? packet.sequenceNumber : undefined)
+    this.onSent(datagram, best, willArrive)
   }
 
   #onDatagram(link: SenderLink, datagram: Buffer): void {
@@ -106,6 +112,7 @@ export class SrtlaSender {
   }
 
   #onReceiverPacket(datagram: Buffer): void {
+    this.onReceived(datagram)
     const acknowledged = readSrtAck(datagram)
     const lost = readSrtNak(datagram)
     for (const link of this.links) {
