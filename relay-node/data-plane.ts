@@ -1,5 +1,6 @@
 /** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
 import type { RelayPorts } from '../domain/relay/ports.ts'
+import { now } from './clock.ts'
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'
@@ -40,9 +41,6 @@ export interface DataPlane extends StatsSource {
   /** Ends all connections, with a notice to their peers. */
   close(reason: string): Promise<void>
 }
-
-/** Milliseconds since 1970, by a clock that never goes back. */
-const now = () => performance.timeOrigin + performance.now()
 
 export async function startDataPlane({ host, log, ports, ...options }: DataPlaneOptions): Promise<DataPlane> {
   const { engine } = options

@@ -8,6 +8,16 @@ export interface Peer {
   readonly protocol: 'srt' | 'srtla'
   /** Sends an SRT packet to the remote end. */
   send(datagram: Buffer): void
+  /** Of an encoder that may have several network paths; undefined for a peer with one address. */
+  readonly bond?: Bond
+}
+
+/** The network paths of one encoder. */
+export interface Bond {
+  /** How many there are. */
+  readonly pathCount: () => number
+  /** Sends an SRT packet over each of them, since the one that would be chosen may be dead. */
+  sendOverAll(datagram: Buffer): void
 }
 
 /** The source of a datagram, as `node:dgram` returns it. */

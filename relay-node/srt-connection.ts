@@ -7,6 +7,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import { contain, type Log } from './log.ts'
+import { type LossReportCounters, LossReports } from './loss-reports.ts'
 import { PacketLoss } from './packet-loss.ts'
 import type { Peer } from './peer.ts'
 import {
@@ -16,6 +17,7 @@ import {
   type Handshake,
   isData,
   isHandshake,
+  isLossReport,
   isPassphraseRefusal,
   isRetransmitted,
   isShutdown,
@@ -46,7 +48,7 @@ export interface ConnectionOptions {
   readonly log: Log
   /** The engine refuses the caller, whose connection is closed then. */
   readonly onRefused: (reason: RelayRefusal) => void
-  /** Called with the size of each data packet of the peer. */
+  /** Called with the size of each data packet of the peer; once where several copies of it arrive. */
   readonly onData?: ((bytes: number, now: number) => void) | undefined
   /** Called once, when no datagram is forwarded any more. */
   readonly onClosed: (reason: string) => void
@@ -57,8 +59,13 @@ export interface ConnectionCounters {
   datagrams: number
   /** Of all datagrams. */
   bytes: number
+  /** The packets of the stream: of each the first copy counts, as for its bytes. */
   dataPackets: number
   dataBytes: number
+  /** Further copies. */
+  copies: number
+  /** What was sent again: further copies, and first ones where the packet had been lost. */
+  repeats: number
   readonly loss: PacketLoss
   lastAt: number
   /** Infinite before the first data packet. */
@@ -85,6 +92,7 @@ export class SrtConnection {
   #induction: NodeJS.Timeout | undefined
   #engineCookie: number | undefined
   #engineSocketId: number | undefined
+  readonly #lossReports: LossReports | undefined
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -97,6 +105,8 @@ export class SrtConnection {
       bytes: 0,
       dataPackets: 0,
       dataBytes: 0,
+      copies: 0,
+      repeats: 0,
       loss: new PacketLoss(),
       lastAt: options.now,
       firstDataAt: Number.POSITIVE_INFINITY,
@@ -105,11 +115,23 @@ export class SrtConnection {
       packetsPerSecondMax: undefined,
       latencyMillis: 0,
     }
+    const { loss } = this.counters
+    if (this.role === 'publish' && this.peer.bond !== undefined)
+      this.#lossReports = new LossReports(this.peer, this.peer.bond, {
+        hasArrived: (sequenceNumber) => loss.hasArrived(sequenceNumber),
+        latencyMillis: () => this.counters.latencyMillis,
+        rttMillis: () => this.counters.rttMillis,
+      })
     void this.#open().catch((error: Error) => this.close(error.message))
   }
 
   get isOpen(): boolean {
     return this.#state === 'open'
+  }
+
+  /** What is done about lost packets; undefined for a peer with one address. */
+  get bonding(): LossReportCounters | undefined {
+    return this.#lossReports?.counters
   }
 
   /** Forwards a datagram of the peer to the engine. */
@@ -132,6 +154,7 @@ export class SrtConnection {
     const wasOpening = this.#state === 'opening'
     this.#state = 'closed'
     clearInterval(this.#induction)
+    this.#lossReports?.close()
     this.peer.send(buildShutdown(this.peerSocketId))
     if (this.#engineSocketId !== undefined) this.#send(buildShutdown(this.#engineSocketId))
     this.#upstream?.close()
@@ -179,7 +202,7 @@ export class SrtConnection {
     if (this.#state === 'closed') return
     if (isHandshake(datagram)) this.#receiveHandshake(datagram)
     else if (isShutdown(datagram)) this.close('ended by the engine')
-    else {
+    else if (!isLossReport(datagram) || this.#lossReports?.take(datagram) !== true) {
       this.#countAcknowledgement(datagram)
       this.peer.send(datagram)
     }
@@ -241,11 +264,18 @@ export class SrtConnection {
     if (!isData(datagram)) return
     counters.firstDataAt = Math.min(counters.firstDataAt, now)
     counters.lastDataAt = now
+    const [sequenceNumber, isRepeat] = [sequenceNumberOf(datagram), isRetransmitted(datagram)]
+    const isFirst = counters.loss.receive(sequenceNumber, isRepeat)
+    if (isRepeat || !isFirst) counters.repeats += 1
+    if (!isFirst) {
+      counters.copies += 1
+      return
+    }
     counters.dataPackets += 1
     const bytes = payloadBytes(datagram)
     counters.dataBytes += bytes
     this.#options.onData?.(bytes, now)
-    counters.loss.receive(sequenceNumberOf(datagram), isRetransmitted(datagram))
+    this.#lossReports?.receive(sequenceNumber, isRepeat)
   }
 
   #countAcknowledgement(datagram: Buffer): void {
@@ -255,5 +285,6 @@ export class SrtConnection {
     if (rttMillis !== undefined) this.counters.rttMillis = rttMillis
     if (packetsPerSecondMax !== undefined) this.counters.packetsPerSecondMax = packetsPerSecondMax
     this.counters.loss.acknowledge(next)
+    this.#lossReports?.acknowledge(next)
   }
 }

@@ -3,6 +3,7 @@
  * unread. Parsers return undefined for anything that is not well-formed, except that a conclusion states its fault.
  */
 import { isUtf8 } from 'node:buffer'
+import { distanceBetween, type NumberRange } from './sequence-numbers.ts'
 
 /** A datagram above the size of an Ethernet frame is no SRT packet. */
 export const datagramBytesMax = 1500
@@ -31,7 +32,7 @@ export interface Handshake {
   readonly latencyMillis: number
 }
 
-const controlTypes = { handshake: 0x8000, ack: 0x8002, shutdown: 0x8005 } as const
+const controlTypes = { handshake: 0x8000, ack: 0x8002, lossReport: 0x8003, shutdown: 0x8005 } as const
 const handshakeTypes = { rendezvous: 0, induction: 1, conclusion: 0xffff_ffff } as const
 
 /** Offsets in a handshake packet. */
@@ -76,12 +77,58 @@ export interface Acknowledgement {
 
 /** @returns undefined for any other packet. */
 export function parseAcknowledgement(datagram: Buffer): Acknowledgement | undefined {
-  if (!isControl(datagram, controlTypes.ack) || datagram.length < headerBytes + 4) return undefined
+  if (!isAcknowledgement(datagram) || datagram.length < headerBytes + 4) return undefined
   return {
     next: datagram.readUInt32BE(headerBytes) & 0x7fff_ffff,
     rttMillis: datagram.length < headerBytes + 8 ? undefined : datagram.readUInt32BE(headerBytes + 4) / 1000,
     packetsPerSecondMax: datagram.length < headerBytes + 24 ? undefined : datagram.readUInt32BE(headerBytes + 20),
   }
+}
+
+/** A set highest bit says that the number begins a range, whose last number follows. */
+const rangeFlag = 0x8000_0000
+/** The words of a loss report that fit into a datagram. */
+const lossWordsMax = Math.floor((datagramBytesMax - headerBytes) / 4)
+
+export const isAcknowledgement = (datagram: Buffer): boolean => isControl(datagram, controlTypes.ack)
+export const isLossReport = (datagram: Buffer): boolean => isControl(datagram, controlTypes.lossReport)
+
+/** @returns the numbers of the packets that a receiver misses; undefined for a malformed report. */
+export function parseLossReport(datagram: Buffer): NumberRange[] | undefined {
+  if (datagram.length <= headerBytes || datagram.length % 4 !== 0) return undefined
+  const ranges: NumberRange[] = []
+  for (let offset = headerBytes; offset < datagram.length; offset += 4) {
+    const word = datagram.readUInt32BE(offset)
+    if (word < rangeFlag) {
+      ranges.push({ first: word, last: word })
+      continue
+    }
+    offset += 4
+    const first = word - rangeFlag
+    const last = offset < datagram.length ? datagram.readUInt32BE(offset) : rangeFlag
+    if (last >= rangeFlag || distanceBetween(first, last) < 0) return undefined
+    ranges.push({ first, last })
+  }
+  return ranges
+}
+
+/**
+ * Loss reports like one of the receiver, about other packets.
+ * @returns as many as the ranges need.
+ */
+export function buildLossReports(model: Buffer, ranges: readonly NumberRange[]): Buffer[] {
+  const reports: number[][] = [[]]
+  for (const { first, last } of ranges) {
+    const words = first === last ? [first] : [first + rangeFlag, last]
+    if ((reports.at(-1) ?? []).length + words.length > lossWordsMax) reports.push([])
+    reports.at(-1)?.push(...words)
+  }
+  return reports.map((words) => {
+    const report = Buffer.alloc(headerBytes + 4 * words.length)
+    model.copy(report, 0, 0, headerBytes)
+    for (const [index, word] of words.entries()) report.writeUInt32BE(word, headerBytes + 4 * index)
+    return report
+  })
 }
 
 /** Parses a handshake of a caller, or a listener's reply to it. */

@@ -1,7 +1,7 @@
 /** The links over which one encoder sends its SRT connection, as one peer. */
-import type { Peer, Remote } from './peer.ts'
+import type { Bond, Peer, Remote } from './peer.ts'
 import { RateLimit } from './rate-limit.ts'
-import { isSrtFeedback } from './srtla-packets.ts'
+import { isAcknowledgement } from './srt-packets.ts'
 
 /**
  * Encoders send one each second over an idle link. An echo between two relays returns sooner than half a second, so it
@@ -40,6 +40,7 @@ export class SrtlaGroup implements Peer {
   readonly id: string
   readonly host: string
   readonly protocol = 'srtla'
+  readonly bond: Bond = { pathCount: () => this.links.size, sendOverAll: (datagram) => this.#sendOverAll(datagram) }
   readonly links = new Map<string, Link>()
   /** The link of the latest registration or SRT packet. */
   latestLink: Link | undefined
@@ -56,15 +57,16 @@ export class SrtlaGroup implements Peer {
   }
 
   /**
-   * Sends an SRT packet to the encoder: feedback over every link, since the link that would be chosen may be dead,
-   * other packets over the link with the latest packet.
+   * Sends an SRT packet to the encoder: acknowledgements over every link, others over the link with the latest packet.
+   * A loss report over several links would make the encoder repeat its packets several times.
    */
   send(datagram: Buffer): void {
-    if (isSrtFeedback(datagram)) {
-      for (const link of this.links.values()) this.sendOver(link, datagram)
-    } else if (this.latestLink) {
-      this.sendOver(this.latestLink, datagram)
-    }
+    if (isAcknowledgement(datagram)) this.#sendOverAll(datagram)
+    else if (this.latestLink) this.sendOver(this.latestLink, datagram)
+  }
+
+  #sendOverAll(datagram: Buffer): void {
+    for (const link of this.links.values()) this.sendOver(link, datagram)
   }
 
   /**

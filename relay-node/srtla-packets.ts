@@ -14,8 +14,6 @@ const types = {
   reg_ngp: 0x9211,
 } as const
 
-const srtTypes = { ack: 0x8002, nak: 0x8003 } as const
-
 /** The id of a group: the sender chooses the first half, the receiver the second half. */
 export const groupIdBytes = 256
 
@@ -70,13 +68,6 @@ export function parsePacket(datagram: Buffer): SrtlaPacket | undefined {
 export function isRegistration(datagram: Buffer): boolean {
   const kind = parsePacket(datagram)?.kind
   return kind === 'reg1' || kind === 'reg2'
-}
-
-/** Whether an SRT packet is an ACK or a NAK, the feedback that must reach the sender over any link that still works. */
-export function isSrtFeedback(datagram: Buffer): boolean {
-  if (datagram.length < srtHeaderBytes) return false
-  const type = datagram.readUInt16BE(0)
-  return type === srtTypes.ack || type === srtTypes.nak
 }
 
 export function buildRegistration(kind: 'reg1' | 'reg2', id: Buffer): Buffer {

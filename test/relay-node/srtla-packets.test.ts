@@ -6,7 +6,6 @@ import {
   buildNotice,
   buildRegistration,
   datagramBytesMax,
-  isSrtFeedback,
   parsePacket,
 } from '../../relay-node/srtla-packets.ts'
 
@@ -73,20 +72,11 @@ describe('parsing', () => {
     expect(parsePacket(hex('80000000 00000000 00000000 00000000'))).toEqual({ kind: 'srt' })
   })
 
-  test('recognises the feedback of an SRT receiver', () => {
-    const control = (type: string) => hex(`${type}0000 00000000 00000000 00000000`)
-    expect(
-      ['8002', '8003', '8000', '8001', '8005', '8006', '0002'].map((type) => isSrtFeedback(control(type))),
-    ).toEqual([true, true, false, false, false, false, false])
-    expect(isSrtFeedback(hex('8002'))).toBe(false)
-  })
-
   test('never throws, whatever the bytes', () => {
     const prefix = fc.constantFrom('', '9000', '9100', '9200', '9201', '9202', '9210', '9211', '9212', '8002', '8003')
     fc.assert(
       fc.property(prefix, fc.uint8Array({ maxLength: 2_000 }), (type, bytes) => {
         const datagram = Buffer.concat([hex(type), bytes])
-        isSrtFeedback(datagram)
         const packet = parsePacket(datagram)
         if (packet?.kind === 'reg1' || packet?.kind === 'reg2') expect(packet.id.length).toBe(256)
       }),
