@@ -3,6 +3,7 @@
  * irl-srt-server.
  */
 import type { RelayEngine } from '../domain/relay/engines.ts'
+import type { LinkReason, LinkVerdict } from '../domain/relay/links.ts'
 import type { IngestRates } from './ingest.ts'
 import type { SrtConnection } from './srt-connection.ts'
 import type { LinkCounters } from './srtla-receiver.ts'
@@ -16,6 +17,20 @@ export interface LinkStats {
   readonly share_pct: number
   readonly last_ms_ago: number
   readonly uptime_s: number
+  /** Stable while the connection lives. */
+  readonly id?: string
+  readonly rtt_ms?: number
+  /** The longest time without a packet of the stream, in the last 10 seconds. */
+  readonly gap_ms_max?: number
+  /** Of its packets, those that arrived after one that was sent later. */
+  readonly late_pct?: number
+  /** By how much: the most of the last 10 seconds. */
+  readonly late_ms?: number
+  /** Of its packets, those that were sent again. */
+  readonly repeat_pct?: number
+  readonly verdict?: LinkVerdict
+  /** Present where {@link verdict} is not `good`. */
+  readonly reason?: LinkReason
 }
 
 export interface GroupStats {
