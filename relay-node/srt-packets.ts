@@ -87,8 +87,8 @@ export function parseAcknowledgement(datagram: Buffer): Acknowledgement | undefi
 
 /** A set highest bit says that the number begins a range, whose last number follows. */
 const rangeFlag = 0x8000_0000
-/** The words of a loss report that fit into a datagram. */
-const lossWordsMax = Math.floor((datagramBytesMax - headerBytes) / 4)
+/** The words of a loss report that is as large as the data packets of most encoders, so that it is not fragmented. */
+const lossWordsMax = 1_316 / 4
 
 export const isAcknowledgement = (datagram: Buffer): boolean => isControl(datagram, controlTypes.ack)
 export const isLossReport = (datagram: Buffer): boolean => isControl(datagram, controlTypes.lossReport)

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
 import type { Engine } from '../../relay-node/engine.ts'
-import type { Peer } from '../../relay-node/peer.ts'
+import type { Bond, Peer } from '../../relay-node/peer.ts'
 import { SrtGate } from '../../relay-node/srt-gate.ts'
 import type { Role } from '../../relay-node/stream-access.ts'
 import { conclusion, handshake, handshakeTypes, read } from '../support/srt-packets.ts'
@@ -17,7 +17,7 @@ export const engineSocketId = 99
 
 /** A listener on a real socket that agrees to every handshake, and records what it receives afterwards. */
 async function givenEngine() {
-  const opened: { role: Role; received: Buffer[]; end(): void; isClosed: boolean }[] = []
+  const opened: { role: Role; received: Buffer[]; send(packet: Buffer): void; end(): void; isClosed: boolean }[] = []
   const engine: Engine = {
     name: 'srt-live-transmit',
     async open(role) {
@@ -27,9 +27,12 @@ async function givenEngine() {
       const ended = new Promise<string>((done) => {
         end = () => done('the engine has ended')
       })
-      const opening = { role, received: [] as Buffer[], end, isClosed: false }
+      let port = 0
+      const send = (packet: Buffer) => socket.send(packet, port)
+      const opening = { role, received: [] as Buffer[], send, end, isClosed: false }
       opened.push(opening)
       socket.on('message', (packet, from) => {
+        port = from.port
         const isHandshake = packet.readUInt16BE(0) === 0x8000
         if (!isHandshake) return void opening.received.push(packet)
         const isInduction = read(packet).type === handshakeTypes.induction
@@ -64,10 +67,11 @@ export async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
 }
 
 /** A caller at an address, which records what it receives. */
-export function createCaller(key: string) {
+export function createCaller(key: string, bond?: Bond) {
   const received: Buffer[] = []
   const host = key.slice(0, key.lastIndexOf(':'))
-  const peer: Peer = { key, host, protocol: 'srt', send: (datagram) => void received.push(datagram) }
+  const send = (datagram: Buffer) => void received.push(datagram)
+  const peer: Peer = { key, host, protocol: 'srt', send, ...(bond ? { bond } : {}) }
   return { peer, received, last: () => received.at(-1) ?? Buffer.alloc(64) }
 }
 

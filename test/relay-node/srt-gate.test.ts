@@ -310,3 +310,24 @@ test('data of the publisher is counted packet by packet, and none of players and
 
   expect(published).toEqual([data(1).length - 16, data(2).length - 16])
 })
+
+test('of each data packet only the first copy counts as stream, the others as repeats', async () => {
+  const { gate, published } = await givenGate()
+  const publisher = createCaller('192.0.2.1:5000')
+  await admit(gate, publisher)
+  const send = (number: number, isRetransmitted: boolean) =>
+    gate.receive('publish', data(number, { destination: engineSocketId, isRetransmitted }), publisher.peer, 2_000)
+
+  send(1, false)
+  send(1, false)
+  send(1, true)
+  send(2, true)
+
+  expect(published).toHaveLength(2)
+  expect(gate.publisher?.counters).toMatchObject({
+    dataPackets: 2,
+    dataBytes: 2 * (data(1).length - 16),
+    copies: 2,
+    repeats: 3,
+  })
+})

@@ -1,13 +1,20 @@
 /** The packets of SRT that the gate reads and writes. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isHandshake, parseAcknowledgement, parseHandshake } from '../../relay-node/srt-packets.ts'
+import {
+  buildLossReports,
+  isHandshake,
+  parseAcknowledgement,
+  parseHandshake,
+  parseLossReport,
+} from '../../relay-node/srt-packets.ts'
 import {
   acknowledgement,
   conclusion,
   data,
   extension,
   handshake,
+  lossReport,
   shutdown,
   streamIdExtension,
 } from '../support/srt-packets.ts'
@@ -75,8 +82,45 @@ test('an acknowledgement has the round-trip time, a light one only the sequence 
   expect(parseAcknowledgement(acknowledgement(8, 1).subarray(0, 20))).toEqual({ next: 8, rttMillis: undefined })
 })
 
+describe('a loss report', () => {
+  test('has single numbers and ranges', () => {
+    expect(parseLossReport(lossReport(5, [7, 9], [0x7fff_ffff, 1]))).toEqual([
+      { first: 5, last: 5 },
+      { first: 7, last: 9 },
+      { first: 0x7fff_ffff, last: 1 },
+    ])
+  })
+
+  test.each([
+    ['without numbers', lossReport()],
+    ['with a range that has no end', lossReport([7, 9]).subarray(0, -4)],
+    ['with a range that ends before its beginning', lossReport([9, 7])],
+    ['with a range that ends in another one', lossReport([7, 0x8000_0001])],
+    ['with a cut number', lossReport(5, 6).subarray(0, -1)],
+  ])('%s is malformed', (_, packet) => expect(parseLossReport(packet)).toBeUndefined())
+
+  test('is written with the header of another, in as many datagrams as it needs', () => {
+    const ranges = Array.from({ length: 500 }, (_, index) => ({ first: 10 * index, last: 10 * index + (index % 2) }))
+    const model = lossReport(1)
+    const reports = buildLossReports(model, ranges)
+    expect(reports.flatMap(parseLossReport)).toEqual(ranges)
+    expect(reports.length).toBeGreaterThan(1)
+    for (const report of reports) {
+      expect(report.length).toBeLessThanOrEqual(data(1).length)
+      expect(report.subarray(0, 16)).toEqual(model.subarray(0, 16))
+    }
+  })
+})
+
 test('no datagram makes a parser throw', () => {
-  const packets = [handshake(), conclusion({ streamId: 'publish/live/x' }), data(1), acknowledgement(1, 1), shutdown(1)]
+  const packets = [
+    handshake(),
+    conclusion({ streamId: 'publish/live/x' }),
+    data(1),
+    acknowledgement(1, 1),
+    lossReport([1, 2]),
+    shutdown(1),
+  ]
   const mutated = fc
     .tuple(fc.constantFrom(...packets), fc.array(fc.tuple(fc.nat(200), fc.nat(255))), fc.nat(200))
     .map(([packet, changes, length]) => {
@@ -89,6 +133,7 @@ test('no datagram makes a parser throw', () => {
     fc.property(fc.oneof(mutated, random), (datagram) => {
       parseHandshake(datagram)
       parseAcknowledgement(datagram)
+      parseLossReport(datagram)
       isHandshake(datagram)
     }),
     { numRuns: 5_000 },

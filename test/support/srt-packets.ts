@@ -73,6 +73,14 @@ export function acknowledgement(next: number, rttMicros: number): Buffer {
   return packet
 }
 
+/** The numbers that are missing: alone, or the first and the last one of a range. */
+export function lossReport(...missing: (number | readonly [number, number])[]): Buffer {
+  const words = missing.flatMap((part) => (typeof part === 'number' ? [part] : [part[0] + 0x8000_0000, part[1]]))
+  const content = Buffer.alloc(4 * words.length)
+  for (const [index, word] of words.entries()) content.writeUInt32BE(word, 4 * index)
+  return control(3, content, { destination: 77 })
+}
+
 export function shutdown(destination: number): Buffer {
   const packet = Buffer.alloc(20)
   packet.writeUInt16BE(0x8005, 0)
