@@ -1,7 +1,6 @@
 /** The loss reports of the engine on their way to an encoder, through the gate. */
 import { expect, test } from 'vitest'
 import type { Bond } from '../../relay-node/peer.ts'
-import { parseLossReport } from '../../relay-node/srt-packets.ts'
 import { acknowledgement, data, lossReport } from '../support/srt-packets.ts'
 import { admit, createCaller, engineSocketId, givenGate } from './gate-callers.ts'
 import { eventually } from './running.ts'
