@@ -1,5 +1,6 @@
 /** The command line of the measuring programs. */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { networks } from './bonding-networks.ts'
 import { type Measurement, measurements } from './figures.ts'
 
 export interface BenchArguments {
@@ -8,6 +9,8 @@ export interface BenchArguments {
   readonly isWholeRun: boolean
   readonly json?: string
   readonly pairs?: number
+  /** Of the measurement `bonding`, by name; all when there are none. */
+  readonly networks: readonly string[]
 }
 
 /** Each user is used once by the measurements of latency, so their number limits the pairs. */
@@ -22,12 +25,17 @@ export function readBenchArguments(argv: readonly string[]): BenchArguments {
     .argument('[measurements...]', `one or more of: ${measurements.join(', ')}; default: all`, toMeasurements)
     .addOption(jsonOption)
     .option('--pairs <number>', 'pairs of floor and service per measurement', toPairs)
+    .addOption(
+      new Option('--networks <names...>', 'those of the measurement "bonding"')
+        .choices(networks.map(({ name }) => name))
+        .default([], 'all'),
+    )
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .parse(argv, { from: 'user' })
   const named: readonly Measurement[] = command.args.length > 0 ? command.processedArgs[0] : measurements
   const selected = new Set(named)
   return {
-    ...command.opts<Pick<BenchArguments, 'json' | 'pairs'>>(),
+    ...command.opts<Pick<BenchArguments, 'json' | 'pairs' | 'networks'>>(),
     measurements: measurements.filter((name) => selected.has(name)),
     isWholeRun: selected.size === measurements.length,
   }

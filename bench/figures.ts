@@ -1,4 +1,5 @@
 /** The figures of `npm run bench` with their targets, by measurement. */
+import { figuresOfNetwork, networks } from './bonding-networks.ts'
 import type { Figure } from './rows.ts'
 
 const atLeast = (target: number) => ({ target, bound: 'at_least' }) as const
@@ -122,15 +123,20 @@ const table = {
   },
 } as const satisfies Record<string, Record<string, Omit<Figure, 'name'>>>
 
-export type Measurement = keyof typeof table
+type Listed = keyof typeof table
 
-type Names<Each = (typeof table)[Measurement]> = Each extends unknown ? keyof Each : never
+/** The figures of `bonding` are those of its networks. */
+export type Measurement = Listed | 'bonding'
 
-export const measurements = Object.keys(table) as readonly Measurement[]
+type Names<Each = (typeof table)[Listed]> = Each extends unknown ? keyof Each : never
+
+export const measurements: readonly Measurement[] = [...(Object.keys(table) as Listed[]), 'bonding']
 
 /** All figures of a measurement. */
 export const figuresOf = (measurement: Measurement): readonly Figure[] =>
-  Object.entries(table[measurement]).map(([name, figure]) => ({ name, ...figure }))
+  measurement === 'bonding'
+    ? networks.flatMap((network) => Object.values(figuresOfNetwork(network)))
+    : Object.entries(table[measurement]).map(([name, figure]) => ({ name, ...figure }))
 
 const all = new Map(
   measurements.flatMap((measurement) => figuresOf(measurement).map((figure) => [figure.name, figure])),

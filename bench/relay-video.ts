@@ -2,7 +2,6 @@
  * The CPU time of a relay that forwards video at its cap to one player, against a program that sends datagrams back.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -10,15 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readStackConfig } from '../platform/config/stack.ts'
-import { nodeArguments } from '../platform/launcher.ts'
 import { listProcesses } from '../platform/processes.ts'
-import { relayProgram } from '../providers/relay/local-relays.ts'
-import { engineAddress, findLiveTransmit } from '../relay-node/live-transmit-engine.ts'
-import type { StateFile } from '../relay-node/state-file.ts'
+import { engineAddress } from '../relay-node/live-transmit-engine.ts'
 import { startControlPlane } from '../test/relay-node/control-plane.ts'
 import { figures } from './figures.ts'
 import { measurePairs, type Reading } from './pairs.ts'
+import { end, startRelay, streamToken } from './relay-program.ts'
 import { compare, type Row, single } from './rows.ts'
 import { logProgress, waitUntil } from './stack.ts'
 
@@ -26,19 +22,8 @@ const mbps = 48
 const seconds = 10
 const payloadBytes = 1316
 const packetsPerSecond = (mbps * 1_000_000) / 8 / payloadBytes
-const streamToken = 'Ab12Cd34'
-const searchPath = readStackConfig().environment.PATH ?? ''
 
-const missingEngine = 'srt-live-transmit is not installed (Debian and Ubuntu: apt-get install srt-tools)'
-
-/** @param isOptional whether the measurement is skipped without srt-live-transmit, instead of failing. */
-export async function measureVideo(rounds: number, isOptional: boolean): Promise<Row[]> {
-  const transmit = findLiveTransmit(searchPath)
-  if (transmit === undefined) {
-    if (!isOptional) throw new Error(missingEngine)
-    logProgress(`video: skipped, ${missingEngine}`)
-    return []
-  }
+export async function measureVideo(transmit: string, rounds: number): Promise<Row[]> {
   const pairs = await measurePairs({
     what: 'video',
     rounds,
@@ -120,31 +105,6 @@ async function measureStream(relayPid: number, published: Writable, playing: Rea
   const playedPackets = Math.round((played - playedBefore) / payloadBytes)
   logProgress(`video: ${packets} packets sent, ${playedPackets} played, ${used.toFixed(2)} s of CPU time`)
   return { packets: packets / used, cores: used / seconds }
-}
-
-async function startRelay(folder: string, apiUrl: string): Promise<{ child: ChildProcess; state: StateFile }> {
-  const stateFile = join(folder, 'relay.json')
-  const ids = ['--instance', 'bench', '--session', randomUUID(), '--region', 'bench', '--state-file', stateFile]
-  const child = spawn(process.execPath, [...nodeArguments(relayProgram), ...ids], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: {
-      PATH: searchPath,
-      SVC_RELAY_API_URL: apiUrl,
-      SVC_RELAY_AUTH_SECRET: 'bench',
-      SVC_RELAY_STREAM_TOKEN: streamToken,
-      SVC_RELAY_CAP_MBPS: '100',
-    },
-  })
-  const read = () => readFile(stateFile, 'utf8').catch(() => undefined)
-  await waitUntil('the relay is ready', async () => (await read()) !== undefined)
-  return { child, state: JSON.parse((await read()) ?? '') as StateFile }
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  await Promise.race([ended, sleep(3_000)])
-  child.kill('SIGKILL')
 }
 
 /**

@@ -3,6 +3,7 @@
  */
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import { readBenchArguments } from './arguments.ts'
+import { measureBonding } from './bonding.ts'
 import { measureStart, startRegions } from './concurrent-starts.ts'
 import { type BenchData, fillDatabase } from './data.ts'
 import { figuresOf, type Measurement } from './figures.ts'
@@ -11,6 +12,7 @@ import { fillLargeTables, measureLargeTables, operatorPassword } from './large-t
 import { measureMemory } from './memory.ts'
 import { measureMetricsPage } from './metrics-page.ts'
 import { measureFirstTask, measureReadyAndStop, type RelayBench } from './relay-latency.ts'
+import { findTransmit } from './relay-program.ts'
 import { measureVideo } from './relay-video.ts'
 import { failed, type Row, writeRows } from './rows.ts'
 import { measureSignIn } from './sign-in.ts'
@@ -20,7 +22,7 @@ import { formatTable } from './table.ts'
 import { measureActive, measureHealth, measureSession, type Servers } from './throughput.ts'
 import { measureWarmStart } from './warm-start.ts'
 
-const { measurements: selected, json, pairs, isWholeRun } = readBenchArguments(process.argv.slice(2))
+const { measurements: selected, json, pairs, networks, isWholeRun } = readBenchArguments(process.argv.slice(2))
 const rounds = pairs ?? 5
 /** A pair of video takes half a minute. */
 const videoRounds = pairs ?? 3
@@ -177,9 +179,21 @@ async function runWithStack(names: readonly Measurement[]): Promise<void> {
 logProgress(
   `${availableParallelism()} cores (${cpus()[0]?.model.trim()}), Node ${process.version}, load ${loadavg()[0]}`,
 )
-const namesWithStack = selected.filter((name) => name !== 'video')
+/** Those that stream through one relay. */
+const streaming: Readonly<Partial<Record<Measurement, (transmit: string) => Promise<Row[]>>>> = {
+  video: (transmit) => measureVideo(transmit, videoRounds),
+  bonding: (transmit) => measureBonding(transmit, networks),
+}
+const namesWithStack = selected.filter((name) => streaming[name] === undefined)
 if (namesWithStack.length > 0) await runWithStack(namesWithStack)
-if (selected.includes('video')) await measure(['video'], () => measureVideo(videoRounds, isWholeRun))
+for (const name of selected) {
+  const run = streaming[name]
+  if (run === undefined) continue
+  await measure([name], async () => {
+    const transmit = findTransmit(name, isWholeRun)
+    return transmit === undefined ? [] : run(transmit)
+  })
+}
 console.log(formatTable(rows))
 if (json !== undefined) await writeRows(json, rows)
 process.exit(rows.some((row) => row.error !== undefined) ? 1 : 0)
