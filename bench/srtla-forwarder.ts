@@ -23,6 +23,7 @@ const receiver = new SrtlaReceiver({
     }
     socket.send(datagram, listenerPort, '127.0.0.1')
   },
+  isOfStream: () => false,
   onStranger() {},
   onGroupEnded: (group) => void upstream.get(group)?.close(),
 })

@@ -53,6 +53,7 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
   const srtla = new SrtlaReceiver({
     sendTo: (datagram, remote) => srtlaPort.send(datagram, remote),
     onSrtPacket: (group, datagram) => gate.receive('publish', datagram, group, now()),
+    isOfStream: (datagram) => gate.publisher?.isOwnData(datagram) === true,
     // An answer would keep the links of an encoder from before a restart, which have to register again, alive.
     onStranger: (datagram) => isCall(datagram) && refused.add('srt_at_srtla_port'),
     onGroupEnded: (group) => gate.endPeer('publish', group),

@@ -5,7 +5,15 @@
  *
  * It has no timer, socket or clock: times are in milliseconds of a clock that never goes back.
  */
-import { advance, distanceBetween, jumpMax, type NumberRange, rememberedMax, toRanges } from './sequence-numbers.ts'
+import {
+  advance,
+  distanceBetween,
+  flowWindow,
+  jumpMax,
+  type NumberRange,
+  rememberedMax,
+  toRanges,
+} from './sequence-numbers.ts'
 
 /** Lateness is that of the last one to two of these. */
 const latenessWindowMillis = 5_000
@@ -14,18 +22,17 @@ const firstMillis = 3_000
 const firstHoldMillis = 150
 /** What a packet may be later than all before it. */
 const latenessMargin = { factor: 1.2, millis: 10 } as const
-/** For the sender and the links to answer a report, in addition to the round-trip time. */
-const answerMillis = 80
-/** The part of the latency for a report, and for its answer. Several attempts fit into the whole. */
+/** The part of the latency for a report, and for its answer: five attempts fit into the whole. */
 const latencyShare = 6
+
+/** So many at once are missing after an outage, and not after a pause of the stream. */
+const outagePacketsMin = 32
 
 export interface GovernorView {
   /** Whether a copy of the packet has arrived. */
   readonly hasArrived: (sequenceNumber: number) => boolean
   /** Of the connection, as both ends agreed. */
   readonly latencyMillis: () => number
-  /** Undefined before the first measurement. */
-  readonly rttMillis: () => number | undefined
 }
 
 /** What was done about the packets that the engine reported as lost. Each of them is counted once. */
@@ -47,7 +54,7 @@ export interface DueReports {
 }
 
 interface Missing {
-  readonly passedAt: number
+  readonly dueAt: number
   /** Of the latest report; undefined before the first one. */
   reportedAt: number | undefined
 }
@@ -58,8 +65,12 @@ export class LossGovernor {
   readonly #missingMax: number
   /** By the low bits of a sequence number: when a later one arrived first. */
   readonly #passedAt = new Float64Array(rememberedMax)
+  /** The same, or before, where no link delivered anything. */
+  readonly #dueAt = new Float64Array(rememberedMax)
   readonly #missing = new Map<number, Missing>()
   #newest: number | undefined
+  /** Of the latest packet, in order or not. */
+  #receivedAt = 0
   #startedAt = Number.POSITIVE_INFINITY
   /** All below have arrived or are given up. */
   #acknowledged: number | undefined
@@ -67,7 +78,7 @@ export class LossGovernor {
   #previousMillis = 0
 
   /** @param missingMax the length of the list: SRT's flow window, above which no packet is under way. */
-  constructor(view: GovernorView, missingMax = 8_192) {
+  constructor(view: GovernorView, missingMax = flowWindow) {
     this.#view = view
     this.#missingMax = missingMax
   }
@@ -82,6 +93,8 @@ export class LossGovernor {
    * @returns how much later than a packet that was sent after it; 0 for one in order, or one that was sent again.
    */
   receive(sequenceNumber: number, isRetransmitted: boolean, now: number): number {
+    const receivedAt = this.#receivedAt
+    this.#receivedAt = now
     if (this.#newest === undefined) {
       this.#newest = sequenceNumber
       this.#startedAt = now
@@ -93,8 +106,13 @@ export class LossGovernor {
       this.#missing.clear()
       this.#newest = sequenceNumber
     } else if (distance > 0) {
-      for (let offset = 0; offset < distance; offset += 1)
-        this.#passedAt[advance(this.#newest, offset + 1) % rememberedMax] = now
+      // What was sent during an outage of all links was due evenly while nothing arrived.
+      const step = distance < outagePacketsMin ? 0 : (now - receivedAt) / distance
+      for (let offset = 1; offset <= distance; offset += 1) {
+        const place = advance(this.#newest, offset) % rememberedMax
+        this.#passedAt[place] = now
+        this.#dueAt[place] = now - step * (distance - offset)
+      }
       this.#newest = sequenceNumber
     } else if (distance >= -jumpMax && !isRetransmitted) {
       const late = now - (this.#passedAt[sequenceNumber % rememberedMax] ?? now)
@@ -127,14 +145,15 @@ export class LossGovernor {
   due(now: number): DueReports {
     const [first, again]: [number[], number[]] = [[], []]
     const holdMillis = this.#holdMillis(now)
-    const repeatMillis = this.#repeatMillis()
+    // An encoder with a limit sends nothing but repeats late, and each of them twice when it hears of them twice.
+    const repeatMillis = this.#view.latencyMillis() / latencyShare
     for (const [number, missing] of this.#missing) {
       const hasArrived = this.#view.hasArrived(number)
       if (hasArrived || this.#isGivenUp(number)) {
         this.#missing.delete(number)
         if (hasArrived && missing.reportedAt === undefined) this.counters.saved += 1
       } else if (missing.reportedAt === undefined) {
-        if (now - missing.passedAt < holdMillis) continue
+        if (now - missing.dueAt < holdMillis) continue
         first.push(number)
         missing.reportedAt = now
         this.counters.reported += 1
@@ -154,7 +173,7 @@ export class LossGovernor {
 
   #add(number: number): void {
     if (this.#missing.has(number) || this.#view.hasArrived(number) || this.#isGivenUp(number)) return
-    this.#missing.set(number, { passedAt: this.#passedAt[number % rememberedMax] ?? 0, reportedAt: undefined })
+    this.#missing.set(number, { dueAt: this.#dueAt[number % rememberedMax] ?? 0, reportedAt: undefined })
     this.counters.held += 1
   }
 
@@ -178,10 +197,6 @@ export class LossGovernor {
     const known = latenessMargin.factor * this.latenessMillis(now) + latenessMargin.millis
     const held = now - this.#startedAt < firstMillis ? Math.max(known, firstHoldMillis) : known
     return Math.min(held, this.#view.latencyMillis() / latencyShare)
-  }
-
-  #repeatMillis(): number {
-    return Math.min((this.#view.rttMillis() ?? 0) + answerMillis, this.#view.latencyMillis() / latencyShare)
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Counts lost packets of a publisher from the sequence numbers that pass the gate, so that it works with every engine.
  */
-import { advance, distanceBetween, jumpMax, rememberedMax } from './sequence-numbers.ts'
+import { advance, distanceBetween, flowWindow, jumpMax, rememberedMax } from './sequence-numbers.ts'
 
 export class PacketLoss {
   /** By the low bits of a sequence number: the number plus one. */
@@ -23,6 +23,13 @@ export class PacketLoss {
 
   hasArrived(sequenceNumber: number): boolean {
     return this.#seen[sequenceNumber % rememberedMax] === sequenceNumber + 1
+  }
+
+  /** Whether the receiver may expect a packet with this number now. */
+  isUnderWay(sequenceNumber: number): boolean {
+    return (
+      this.#acknowledged !== undefined && Math.abs(distanceBetween(this.#acknowledged, sequenceNumber)) <= flowWindow
+    )
   }
 
   /** @param next the number after the last packet that the receiver has received or given up. */

@@ -1,7 +1,9 @@
 /** Sequence numbers of SRT data packets have 31 bits and start again at 0. */
 
 export const sequenceMask = 0x7fff_ffff
-/** Above the flow window of SRT, so that a number is still remembered when it is acknowledged. A power of 2. */
+/** Of SRT, in packets: no more are under way. */
+export const flowWindow = 8_192
+/** Above the flow window, so that a number is still remembered when it is acknowledged. A power of 2. */
 export const rememberedMax = 65_536
 /** A jump that no loss explains. */
 export const jumpMax = rememberedMax / 2

@@ -120,7 +120,6 @@ export class SrtConnection {
       this.#lossReports = new LossReports(this.peer, this.peer.bond, {
         hasArrived: (sequenceNumber) => loss.hasArrived(sequenceNumber),
         latencyMillis: () => this.counters.latencyMillis,
-        rttMillis: () => this.counters.rttMillis,
       })
     void this.#open().catch((error: Error) => this.close(error.message))
   }
@@ -132,6 +131,12 @@ export class SrtConnection {
   /** What is done about lost packets; undefined for a peer with one address. */
   get bonding(): LossReportCounters | undefined {
     return this.#lossReports?.counters
+  }
+
+  /** Whether a datagram is data of this connection, by two numbers that only its two ends know. */
+  isOwnData(datagram: Buffer): boolean {
+    if (!this.isOpen || !isData(datagram) || destinationOf(datagram) !== this.#engineSocketId) return false
+    return this.counters.loss.isUnderWay(sequenceNumberOf(datagram))
   }
 
   /** Forwards a datagram of the peer to the engine. */

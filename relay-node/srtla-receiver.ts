@@ -16,6 +16,8 @@ export interface SrtlaDeps {
   /** Sends a datagram from the SRTLA port. */
   sendTo(datagram: Buffer, remote: Remote): void
   onSrtPacket(group: Peer, datagram: Buffer): void
+  /** Whether a packet, which came from any address, is one of the admitted publisher's stream. */
+  isOfStream(datagram: Buffer): boolean
   /** An SRT packet came from an address that is no link. It gets no answer, as in other receivers. */
   onStranger(datagram: Buffer): void
   /** Called once per group: all its links were silent for too long, or other groups needed its place. */
@@ -94,7 +96,7 @@ export class SrtlaReceiver {
       if (answer && link) link.group.sendOver(link, buildNotice(answer))
       else if (answer) this.#deps.sendTo(buildNotice(answer), from)
     } else if (packet?.kind === 'keepalive' || packet?.kind === 'srt') {
-      const link = this.#links.get(addressOf(from))
+      const link = this.#links.get(addressOf(from)) ?? this.#followStream(datagram, from, now)
       // Without an answer, as in other receivers: the sender registers again when a link stays silent.
       if (!link) {
         if (packet.kind === 'srt') this.#deps.onStranger(datagram)
@@ -129,6 +131,17 @@ export class SrtlaReceiver {
     return [...(this.#admitted?.links.values() ?? [])]
       .filter((link) => now - link.lastAt <= this.#limits.linkSilenceMillisMax)
       .map(({ addr, bytes, pkts, firstAt, lastAt }) => ({ addr, bytes, pkts, firstAt, lastAt }))
+  }
+
+  /**
+   * A network that gives a link another port loses what is sent from there until the sender notices, which takes it
+   * seconds. The stream itself shows whose the port is: its packets have numbers that no stranger knows.
+   */
+  #followStream(datagram: Buffer, from: Remote, now: number): Link | undefined {
+    const group = this.#admitted
+    const isKnownHost = [...(group?.links.values() ?? [])].some(({ remote }) => remote.address === from.address)
+    if (group === undefined || !isKnownHost || !this.#deps.isOfStream(datagram)) return undefined
+    return this.#addLink(group, from, now) === 'reg3' ? this.#links.get(addressOf(from)) : undefined
   }
 
   #forward(datagram: Buffer, sequenceNumber: number | undefined, link: Link): void {

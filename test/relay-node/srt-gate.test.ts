@@ -3,7 +3,16 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { SrtGate } from '../../relay-node/srt-gate.ts'
 import type { Role } from '../../relay-node/stream-access.ts'
-import { conclusion, data, extension, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
+import {
+  acknowledgement,
+  conclusion,
+  data,
+  extension,
+  handshake,
+  handshakeTypes,
+  read,
+  shutdown,
+} from '../support/srt-packets.ts'
 import {
   admit,
   call,
@@ -330,4 +339,18 @@ test('of each data packet only the first copy counts as stream, the others as re
     copies: 2,
     repeats: 3,
   })
+})
+
+test('data of the publisher is recognized by the socket and by a number that is under way', async () => {
+  const { gate } = await givenGate()
+  const publisher = createCaller('192.0.2.1:5000')
+  await admit(gate, publisher)
+  const packetOf = (number: number, destination = engineSocketId) => data(number, { destination })
+  gate.receive('publish', packetOf(1_000_000), publisher.peer, 2_000)
+
+  const isOwn = (packet: Buffer) => gate.publisher?.isOwnData(packet)
+  expect(isOwn(packetOf(1_000_500))).toBe(true)
+  expect(isOwn(packetOf(1_000_500, engineSocketId + 1))).toBe(false)
+  expect(isOwn(packetOf(2_000_000))).toBe(false)
+  expect(isOwn(acknowledgement(1_000_500, 1_000))).toBe(false)
 })

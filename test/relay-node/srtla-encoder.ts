@@ -33,6 +33,8 @@ export class Scene {
   readonly sent: Sent[] = []
   readonly srtPackets: { readonly group: Peer; readonly datagram: Buffer }[] = []
   readonly endedGroups: Peer[] = []
+  /** Of the publisher's stream. */
+  isOfStream: (datagram: Buffer) => boolean = () => false
   readonly receiver: SrtlaReceiver
 
   constructor(limits: Partial<SrtlaLimits> = {}) {
@@ -40,6 +42,7 @@ export class Scene {
       {
         sendTo: (datagram, to) => void this.sent.push({ to: addressOf(to), datagram }),
         onSrtPacket: (group, datagram) => void this.srtPackets.push({ group, datagram }),
+        isOfStream: (datagram) => this.isOfStream(datagram),
         onStranger: () => {},
         onGroupEnded: (group) => void this.endedGroups.push(group),
       },

@@ -85,6 +85,38 @@ describe('registration', () => {
   })
 })
 
+describe('a link that sends from another port without a registration', () => {
+  const own = srtData(7)
+  const moved = remote(9)
+
+  function givenPublisher() {
+    const scene = new Scene()
+    scene.isOfStream = (datagram) => datagram === own
+    const { peer } = scene.register(a, b)
+    scene.receiver.markAdmitted(peer)
+    return { scene, peer }
+  }
+
+  test("goes on with the publisher's stream", () => {
+    const { scene, peer } = givenPublisher()
+    scene.srtPackets.length = 0
+    scene.receive(own, moved)
+    expect(scene.srtPackets).toEqual([{ group: peer, datagram: own }])
+    expect(scene.isLink(moved)).toBe(true)
+  })
+
+  test.each([
+    ['with packets of another stream', srtData(8), moved],
+    ['from another address', own, remote(1, '203.0.113.9')],
+  ])('is a stranger %s', (_, datagram, from) => {
+    const { scene } = givenPublisher()
+    scene.srtPackets.length = 0
+    scene.receive(datagram, from)
+    expect(scene.srtPackets).toEqual([])
+    expect(scene.isLink(from)).toBe(false)
+  })
+})
+
 describe('packets of links', () => {
   test('SRT packets of all links pass unchanged in the order of their arrival', () => {
     const scene = new Scene()

@@ -31,6 +31,7 @@ async function givenReceiver(listenerPort: number, limits: Partial<SrtlaLimits> 
       sendTo: (datagram, { port, address }) => srtla.send(datagram, port, address),
       onSrtPacket: (group, datagram) =>
         (forwarders.get(group) ?? openForwarder(group)).send(datagram, listenerPort, host),
+      isOfStream: () => false,
       onStranger: () => {},
       onGroupEnded: (group) => void endedGroups.push(group),
     },
