@@ -11,7 +11,7 @@ import { SrtGate } from './srt-gate.ts'
 import { isCall } from './srt-packets.ts'
 import { SrtlaGroup } from './srtla-group.ts'
 import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
-import { noPublisher, type PublishersReply, type StatsReply, showGroup, showPublisher } from './stats.ts'
+import { noPublisher, type PublishersReply, type StatsReply, showBonding, showGroup, showPublisher } from './stats.ts'
 import type { StatsSource } from './stats-server.ts'
 import { findObjection, type Role } from './stream-access.ts'
 import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
@@ -111,8 +111,16 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
     showStats(): StatsReply {
       const publisher = gate.publisher
       const id = publisher?.peer instanceof SrtlaGroup ? 'srtla' : 'publish'
-      const groups = publisher ? [showGroup(id, publisher.counters.bytes, listLinks(gate, srtla), now())] : []
-      return { ts: Math.round(now()), engine: engine?.name ?? 'none', groups }
+      const { counters, bonding } = publisher ?? {}
+      const links = listLinks(gate, srtla)
+      return {
+        ts: Math.round(now()),
+        engine: engine?.name ?? 'none',
+        groups: counters
+          ? [showGroup({ id, totalBytes: counters.bytes, links, latencyMillis: counters.latencyMillis }, now())]
+          : [],
+        ...(bonding ? { bonding: showBonding(bonding) } : {}),
+      }
     },
     showPublisher(streamId): PublishersReply {
       const publisher = gate.publisher

@@ -89,7 +89,7 @@ export class LossGovernor {
   }
 
   /**
-   * A data packet arrived, of which no copy has before.
+   * A data packet arrived: the first of its copies, or the original after a repeat.
    * @returns how much later than a packet that was sent after it; 0 for one in order, or one that was sent again.
    */
   receive(sequenceNumber: number, isRetransmitted: boolean, now: number): number {

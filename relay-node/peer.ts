@@ -18,6 +18,18 @@ export interface Bond {
   readonly pathCount: () => number
   /** Sends an SRT packet over each of them, since the one that would be chosen may be dead. */
   sendOverAll(datagram: Buffer): void
+  /** A data packet arrived over the path of the latest datagram: its first copy, or the original after a repeat. */
+  receiveData(packet: ArrivedPacket): void
+  /** @param next the number after the last packet that the engine has received or given up. */
+  acknowledge(next: number): void
+}
+
+export interface ArrivedPacket {
+  readonly sequenceNumber: number
+  /** Whether it had been sent before. */
+  readonly isRepeat: boolean
+  /** How much later it arrived than one that was sent after it. */
+  readonly lateMillis: number
 }
 
 /** The source of a datagram, as `node:dgram` returns it. */

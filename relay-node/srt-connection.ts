@@ -272,6 +272,11 @@ export class SrtConnection {
     const [sequenceNumber, isRepeat] = [sequenceNumberOf(datagram), isRetransmitted(datagram)]
     const isFirst = counters.loss.receive(sequenceNumber, isRepeat)
     if (isRepeat || !isFirst) counters.repeats += 1
+    // The original may arrive after its repeat.
+    if (isFirst || !isRepeat) {
+      const lateMillis = this.#lossReports?.receive(sequenceNumber, isRepeat)
+      if (lateMillis !== undefined) this.peer.bond?.receiveData({ sequenceNumber, isRepeat, lateMillis })
+    }
     if (!isFirst) {
       counters.copies += 1
       return
@@ -280,7 +285,6 @@ export class SrtConnection {
     const bytes = payloadBytes(datagram)
     counters.dataBytes += bytes
     this.#options.onData?.(bytes, now)
-    this.#lossReports?.receive(sequenceNumber, isRepeat)
   }
 
   #countAcknowledgement(datagram: Buffer): void {
@@ -291,5 +295,6 @@ export class SrtConnection {
     if (packetsPerSecondMax !== undefined) this.counters.packetsPerSecondMax = packetsPerSecondMax
     this.counters.loss.acknowledge(next)
     this.#lossReports?.acknowledge(next)
+    if (this.#lossReports) this.peer.bond?.acknowledge(next)
   }
 }

@@ -1,5 +1,7 @@
 /** The links over which one encoder sends its SRT connection, as one peer. */
-import type { Bond, Peer, Remote } from './peer.ts'
+import { LinkLosses } from './link-losses.ts'
+import { LinkMeasures, type LinkReading } from './link-measures.ts'
+import type { ArrivedPacket, Bond, Peer, Remote } from './peer.ts'
 import { RateLimit } from './rate-limit.ts'
 import { isAcknowledgement } from './srt-packets.ts'
 
@@ -24,6 +26,14 @@ export interface Link {
   /** The bytes received, minus those sent. */
   credit: number
   readonly keepalives: RateLimit
+  readonly measures: LinkMeasures
+  /** The lowest number that no other link of the group has. */
+  readonly place: number
+}
+
+export interface GroupReading extends LinkReading {
+  /** The part of the packets that was lost, from 0 to 1; undefined while too little is known. */
+  readonly lost: number | undefined
 }
 
 interface GroupOptions {
@@ -40,13 +50,19 @@ export class SrtlaGroup implements Peer {
   readonly id: string
   readonly host: string
   readonly protocol = 'srtla'
-  readonly bond: Bond = { pathCount: () => this.links.size, sendOverAll: (datagram) => this.#sendOverAll(datagram) }
+  readonly bond: Bond = {
+    pathCount: () => this.links.size,
+    sendOverAll: (datagram) => this.#sendOverAll(datagram),
+    receiveData: (packet) => this.#receiveData(packet),
+    acknowledge: (next) => this.#losses.acknowledge(next, this.latestLink?.lastAt ?? 0),
+  }
   readonly links = new Map<string, Link>()
   /** The link of the latest registration or SRT packet. */
   latestLink: Link | undefined
   /** Since when the group has no link, if it has none. */
   emptySince: number
   readonly #sendTo: GroupOptions['sendTo']
+  readonly #losses = new LinkLosses()
 
   constructor({ key, id, origin, createdAt, sendTo }: GroupOptions) {
     this.key = key
@@ -63,6 +79,18 @@ export class SrtlaGroup implements Peer {
   send(datagram: Buffer): void {
     if (isAcknowledgement(datagram)) this.#sendOverAll(datagram)
     else if (this.latestLink) this.sendOver(this.latestLink, datagram)
+  }
+
+  /** What was measured about a link. */
+  read(link: Link, now: number): GroupReading {
+    return { ...link.measures.read(now), lost: this.#losses.lossOf(link.place, now) }
+  }
+
+  #receiveData({ sequenceNumber, isRepeat, lateMillis }: ArrivedPacket): void {
+    const link = this.latestLink
+    if (link === undefined) return
+    this.#losses.receive(sequenceNumber, link.place, isRepeat)
+    if (!isRepeat) link.measures.receiveData(lateMillis)
   }
 
   #sendOverAll(datagram: Buffer): void {
@@ -83,10 +111,18 @@ export class SrtlaGroup implements Peer {
   addLink(addr: string, remote: Remote, now: number): Link {
     const counters = { bytes: 0, pkts: 0, firstAt: now, lastAt: now, unacknowledged: [], credit: 0 }
     const keepalives = new RateLimit(keepalivesPerSecond, keepalivesBurst)
-    const link: Link = { addr, remote, group: this, ...counters, keepalives }
+    const measures = new LinkMeasures(now)
+    const link: Link = { addr, remote, group: this, ...counters, keepalives, measures, place: this.#findPlace() }
     this.links.set(addr, link)
     this.latestLink = link
     return link
+  }
+
+  #findPlace(): number {
+    const taken = new Set([...this.links.values()].map(({ place }) => place))
+    let place = 0
+    while (taken.has(place)) place += 1
+    return place
   }
 
   removeLink(link: Link, now: number): void {

@@ -64,6 +64,21 @@ export function parsePacket(datagram: Buffer): SrtlaPacket | undefined {
   return type & 0x8000 ? { kind: 'srt' } : { kind: 'srt', sequenceNumber: datagram.readUInt32BE(0) }
 }
 
+/**
+ * Extended keepalives, as irlserver's sender and others send them. They also count the loss reports about the link,
+ * which are more than its losses where packets are late.
+ */
+const extended = { magic: 0xc01f, version: 1, bytes: 38, at: { magic: 10, version: 12, rtt: 26 } } as const
+const rttMillisMax = 60_000
+
+/** @returns the round-trip time of the link in milliseconds; undefined for a keepalive that does not have a true one. */
+export function readKeepaliveRtt(keepalive: Buffer): number | undefined {
+  const { magic, version, bytes, at } = extended
+  if (keepalive.length < bytes || keepalive.readUInt16BE(at.magic) !== magic) return undefined
+  const rttMillis = keepalive.readUInt32BE(at.rtt)
+  return keepalive.readUInt16BE(at.version) === version && rttMillis <= rttMillisMax ? rttMillis : undefined
+}
+
 /** Whether a datagram is the first one of an encoder's link. */
 export function isRegistration(datagram: Buffer): boolean {
   const kind = parsePacket(datagram)?.kind

@@ -8,9 +8,16 @@
  */
 import { addressOf, type Peer, type Remote } from './peer.ts'
 import { type BudgetLimits, defaultBudget, ReplyBudget } from './reply-budget.ts'
-import { type Link, SrtlaGroup } from './srtla-group.ts'
+import { type GroupReading, type Link, SrtlaGroup } from './srtla-group.ts'
 import { GroupIds } from './srtla-group-ids.ts'
-import { buildAck, buildNotice, buildRegistration, packetsPerAck, parsePacket } from './srtla-packets.ts'
+import {
+  buildAck,
+  buildNotice,
+  buildRegistration,
+  packetsPerAck,
+  parsePacket,
+  readKeepaliveRtt,
+} from './srtla-packets.ts'
 
 export interface SrtlaDeps {
   /** Sends a datagram from the SRTLA port. */
@@ -62,6 +69,8 @@ export interface LinkCounters {
   readonly firstAt: number
   /** The arrival of the latest datagram, which may be a keepalive. */
   readonly lastAt: number
+  /** Undefined for a caller with one address. */
+  readonly reading?: GroupReading
 }
 
 export class SrtlaReceiver {
@@ -104,8 +113,10 @@ export class SrtlaReceiver {
       }
       link.lastAt = now
       link.credit += datagram.length
+      link.measures.receive(now)
       // An echo looks like a keepalive, so two relays with forged links to each other would echo one without end.
       if (packet.kind === 'keepalive') {
+        link.measures.rttMillis = readKeepaliveRtt(datagram) ?? link.measures.rttMillis
         if (link.keepalives.take(now)) link.group.sendOver(link, datagram)
       } else this.#forward(datagram, packet.sequenceNumber, link)
     }
@@ -130,7 +141,10 @@ export class SrtlaReceiver {
   links(now: number): LinkCounters[] {
     return [...(this.#admitted?.links.values() ?? [])]
       .filter((link) => now - link.lastAt <= this.#limits.linkSilenceMillisMax)
-      .map(({ addr, bytes, pkts, firstAt, lastAt }) => ({ addr, bytes, pkts, firstAt, lastAt }))
+      .map((link) => {
+        const { addr, bytes, pkts, firstAt, lastAt } = link
+        return { addr, bytes, pkts, firstAt, lastAt, reading: link.group.read(link, now) }
+      })
   }
 
   /**

@@ -3,9 +3,11 @@
  * irl-srt-server.
  */
 import type { RelayEngine } from '../domain/relay/engines.ts'
-import type { LinkReason, LinkVerdict } from '../domain/relay/links.ts'
+import { judgeLinks, type LinkJudgement, type LinkReason, type LinkVerdict } from '../domain/relay/links.ts'
 import type { IngestRates } from './ingest.ts'
+import type { LossReportCounters } from './loss-reports.ts'
 import type { SrtConnection } from './srt-connection.ts'
+import type { GroupReading } from './srtla-group.ts'
 import type { LinkCounters } from './srtla-receiver.ts'
 
 /** One network path of an encoder. */
@@ -20,16 +22,16 @@ export interface LinkStats {
   /** Stable while the connection lives. */
   readonly id?: string
   readonly rtt_ms?: number
-  /** The longest time without a packet of the stream, in the last 10 seconds. */
+  /** The longest time without a datagram, in the last 10 seconds. */
   readonly gap_ms_max?: number
   /** Of its packets, those that arrived after one that was sent later. */
   readonly late_pct?: number
-  /** By how much: the most of the last 10 seconds. */
+  /** By how much its packets arrived later, in the mean of all. */
   readonly late_ms?: number
-  /** Of its packets, those that were sent again. */
+  /** Of its packets, those that were lost and sent again. */
   readonly repeat_pct?: number
   readonly verdict?: LinkVerdict
-  /** Present where {@link verdict} is not `good`. */
+  /** Present where the verdict is not `good`. */
   readonly reason?: LinkReason
 }
 
@@ -47,24 +49,80 @@ export interface StatsReply {
   /** Extends srtla's format: without an engine no stream is forwarded. */
   readonly engine: RelayEngine | 'none'
   readonly groups: readonly GroupStats[]
+  /** Of an SRTLA publisher. */
+  readonly bonding?: BondingStats
 }
 
-/** The group of the publisher. `id` is the port that receives it: `srtla` or `publish`. */
-export function showGroup(id: string, totalBytes: number, links: readonly LinkCounters[], now: number): GroupStats {
+/** What was done about packets that the engine took for lost. */
+export interface BondingStats {
+  readonly held: number
+  /** Of these, the encoder was asked to send them again. */
+  readonly reported: number
+  /** Of these, they arrived without that. */
+  readonly saved: number
+  /** The most by which a packet arrived later than one that was sent after it, in the last 10 seconds. */
+  readonly lateness_ms: number
+}
+
+export const showBonding = ({ held, reported, saved, latenessMillis }: LossReportCounters): BondingStats => ({
+  held,
+  reported,
+  saved,
+  lateness_ms: Math.round(latenessMillis),
+})
+
+export interface ShownGroup {
+  /** The port that receives the publisher: `srtla` or `publish`. */
+  readonly id: string
+  readonly totalBytes: number
+  readonly links: readonly LinkCounters[]
+  /** Of the publisher's connection. */
+  readonly latencyMillis: number
+}
+
+/** The group of the publisher. */
+export function showGroup({ id, totalBytes, links, latencyMillis }: ShownGroup, now: number): GroupStats {
   const present = links.reduce((sum, link) => sum + link.bytes, 0)
+  const verdicts = judge(links, latencyMillis, now)
   return {
     id,
     conn_count: links.length,
     total_bytes: totalBytes,
-    connections: links.map(({ addr, bytes, pkts, firstAt, lastAt }) => ({
-      addr,
-      bytes,
-      pkts,
-      share_pct: present === 0 ? 0 : Math.round((bytes / present) * 1000) / 10,
-      last_ms_ago: Math.round(now - lastAt),
-      uptime_s: Math.floor((now - firstAt) / 1000),
+    connections: links.map((link) => ({
+      addr: link.addr,
+      bytes: link.bytes,
+      pkts: link.pkts,
+      share_pct: percentOf(link.bytes, present),
+      last_ms_ago: Math.round(now - link.lastAt),
+      uptime_s: Math.floor((now - link.firstAt) / 1000),
+      ...(link.reading ? showReading(link.reading) : {}),
+      ...verdicts.get(link),
     })),
   }
+}
+
+const percentOf = (part: number, whole: number): number => (whole === 0 ? 0 : Math.round((part / whole) * 1000) / 10)
+
+const showReading = ({ rttMillis, gapMillisMax, late, lateMillis, lost }: GroupReading) => ({
+  ...(rttMillis === undefined ? {} : { rtt_ms: rttMillis }),
+  gap_ms_max: Math.round(gapMillisMax),
+  late_pct: percentOf(late, 1),
+  late_ms: Math.round(lateMillis),
+  ...(lost === undefined ? {} : { repeat_pct: percentOf(lost, 1) }),
+})
+
+/** The verdicts about those links of which something was measured. */
+function judge(links: readonly LinkCounters[], latencyMillis: number, now: number): Map<LinkCounters, LinkJudgement> {
+  const measured = links.flatMap((link) =>
+    link.reading
+      ? [{ link, facts: { ...link.reading, uptimeMillis: now - link.firstAt, silentMillis: now - link.lastAt } }]
+      : [],
+  )
+  const judgements = judgeLinks(
+    measured.map(({ facts }) => facts),
+    latencyMillis,
+  )
+  return new Map(measured.map(({ link }, index) => [link, judgements[index] ?? { verdict: 'good' }]))
 }
 
 /**

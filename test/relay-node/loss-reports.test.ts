@@ -25,7 +25,12 @@ async function givenPublisher(bond?: Bond) {
 /** A bond that records what is sent over all of its paths. */
 function createBond(paths: number) {
   const overAll: Buffer[] = []
-  const bond: Bond = { pathCount: () => paths, sendOverAll: (datagram) => void overAll.push(datagram) }
+  const bond: Bond = {
+    pathCount: () => paths,
+    sendOverAll: (datagram) => void overAll.push(datagram),
+    receiveData: () => {},
+    acknowledge: () => {},
+  }
   return { bond, overAll }
 }
 

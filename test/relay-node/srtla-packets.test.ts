@@ -7,6 +7,7 @@ import {
   buildRegistration,
   datagramBytesMax,
   parsePacket,
+  readKeepaliveRtt,
 } from '../../relay-node/srtla-packets.ts'
 
 const id = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
@@ -83,4 +84,21 @@ describe('parsing', () => {
       { numRuns: 2_000 },
     )
   })
+})
+
+describe('the round-trip time of an extended keepalive', () => {
+  // The type, the time, the magic number and the version, the id, the window, packets in flight, 45 ms, 3 and 125,000.
+  const keepalive = hex('9000 0000000000001000 c01f 0001 00000007 00000014 00000002 0000002d 00000003 0001e848')
+
+  test('is read, also from a longer one', () => {
+    expect(readKeepaliveRtt(keepalive)).toBe(45)
+    expect(readKeepaliveRtt(Buffer.concat([keepalive, Buffer.alloc(4)]))).toBe(45)
+  })
+
+  test.each([
+    ['a plain keepalive', buildNotice('keepalive')],
+    ['a shorter one', keepalive.subarray(0, -1)],
+    ['one of another version', Buffer.concat([keepalive.subarray(0, 12), hex('0002'), keepalive.subarray(14)])],
+    ['one with an absurd time', Buffer.concat([keepalive.subarray(0, 26), hex('ffffffff'), keepalive.subarray(30)])],
+  ])('is not that of %s', (_, datagram) => expect(readKeepaliveRtt(datagram)).toBeUndefined())
 })

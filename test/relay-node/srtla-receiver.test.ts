@@ -359,10 +359,37 @@ describe('counters', () => {
     scene.now += 500
     scene.isLink(b)
 
-    expect(scene.receiver.links(scene.now)).toEqual([
+    expect(scene.receiver.links(scene.now)).toMatchObject([
       { addr: '198.51.100.7:1', bytes: 1_352, pkts: 2, firstAt: registeredAt, lastAt: registeredAt + 500 },
       { addr: '198.51.100.7:2', bytes: 20, pkts: 1, firstAt: registeredAt, lastAt: registeredAt + 1_000 },
     ])
+  })
+
+  test('they show the longest gap of the last seconds, how late packets were, and the time that the encoder measured', () => {
+    const scene = new Scene()
+    const { peer } = scene.register(a, b)
+    scene.receiver.markAdmitted(peer)
+    scene.pass(700)
+    scene.receive(srtData(1), a)
+    peer.bond?.receiveData({ sequenceNumber: 1, isRepeat: false, lateMillis: 40 })
+    scene.receive(srtData(2), a)
+    peer.bond?.receiveData({ sequenceNumber: 2, isRepeat: false, lateMillis: 0 })
+    scene.receive(srtData(3), b)
+    peer.bond?.receiveData({ sequenceNumber: 3, isRepeat: true, lateMillis: 0 })
+    const keepalive = Buffer.concat([buildNotice('keepalive'), Buffer.alloc(36)])
+    keepalive.writeUInt32BE(0xc01f_0001, 10)
+    keepalive.writeUInt32BE(45, 26)
+    scene.receive(keepalive, b)
+
+    expect(scene.receiver.links(scene.now).map(({ reading }) => reading)).toEqual([
+      { packets: 2, late: 0.5, lateMillis: 20, gapMillisMax: 700, lost: undefined, rttMillis: undefined },
+      { packets: 0, late: 0, lateMillis: 0, gapMillisMax: 700, lost: undefined, rttMillis: 45 },
+    ])
+    for (let second = 0; second < 11; second += 1) {
+      scene.pass(1_000)
+      for (const link of [a, b]) scene.receive(buildNotice('keepalive'), link)
+    }
+    expect(scene.receiver.links(scene.now)[0]?.reading).toMatchObject({ packets: 0, gapMillisMax: 1_000 })
   })
 
   test('a peer of another kind is not admitted', () => {

@@ -1,6 +1,6 @@
 /** The shares of links in a relay's statistics. */
 import { expect, test } from 'vitest'
-import { showGroup } from '../../relay-node/stats.ts'
+import { showBonding, showGroup } from '../../relay-node/stats.ts'
 
 const link = (addr: string, bytes: number, more: object = {}) => ({
   addr,
@@ -17,7 +17,7 @@ test('shares refer to the bytes of the present links, and the total to those of 
     link('10.0.0.2:2000', 500, { firstAt: 2_000, lastAt: 2_000 }),
   ]
 
-  expect(showGroup('srtla', 9_000, links, 3_500)).toEqual({
+  expect(showGroup({ id: 'srtla', totalBytes: 9_000, links, latencyMillis: 120 }, 3_500)).toEqual({
     id: 'srtla',
     conn_count: 2,
     total_bytes: 9_000,
@@ -29,5 +29,30 @@ test('shares refer to the bytes of the present links, and the total to those of 
 })
 
 test('a link without bytes has a share of 0 percent', () => {
-  expect(showGroup('srtla', 0, [link('a:1', 0)], 2_000).connections[0]?.share_pct).toBe(0)
+  expect(
+    showGroup({ id: 'srtla', totalBytes: 0, links: [link('a:1', 0)], latencyMillis: 120 }, 2_000).connections[0]
+      ?.share_pct,
+  ).toBe(0)
+})
+
+test('a link with measures has them in whole numbers, and a verdict', () => {
+  const reading = { packets: 500, late: 0.301, lateMillis: 900.4, gapMillisMax: 210.2, lost: 0.1234, rttMillis: 45 }
+  const well = { ...reading, lateMillis: 0, lost: undefined, rttMillis: undefined }
+  const links = [link('a:1', 10, { reading }), link('a:2', 10, { reading: well })]
+  const group = showGroup({ id: 'srtla', totalBytes: 20, links, latencyMillis: 2_000 }, 2_000)
+  expect(group.connections).toMatchObject([
+    { gap_ms_max: 210, late_pct: 30.1, late_ms: 900, repeat_pct: 12.3, rtt_ms: 45, verdict: 'weak', reason: 'lossy' },
+    { gap_ms_max: 210, late_ms: 0, verdict: 'good' },
+  ])
+  expect(group.connections[1]).not.toHaveProperty('repeat_pct')
+  expect(group.connections[1]).not.toHaveProperty('reason')
+})
+
+test('what was done about late packets is shown', () => {
+  expect(showBonding({ held: 9, reported: 2, saved: 7, latenessMillis: 130.6 })).toEqual({
+    held: 9,
+    reported: 2,
+    saved: 7,
+    lateness_ms: 131,
+  })
 })
