@@ -19,8 +19,8 @@ export async function findHostProblem({
 export const findHostProblems = async (regions: readonly RegionConfig[]): Promise<string[]> =>
   (await Promise.all(regions.map(findHostProblem))).filter((problem) => problem !== null)
 
-/** @returns the code of the error. */
-async function findBindError(host: string): Promise<string | null> {
+/** @returns the code of the error that binding an address of this machine has; null for none. */
+export async function findBindError(host: string): Promise<string | null> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   try {
     const listening = once(socket, 'listening')

@@ -3,6 +3,7 @@
  * the port has no place left, the connection that has been silent longest is closed for it, so that silent connections
  * do not block requests.
  */
+import { subscriberOf } from './addresses.ts'
 
 interface Connection {
   readonly remoteAddress?: string | undefined
@@ -21,7 +22,7 @@ export class ConnectionPlaces<C extends Connection> {
   }
 
   take(connection: C): void {
-    const address = networkOf(connection.remoteAddress ?? '')
+    const address = subscriberOf(connection.remoteAddress ?? '')
     const ofAddress = [...this.#addresses].filter(([, other]) => other === address)
     if (ofAddress.length >= this.#perAddressMax) this.#close(ofAddress[0]?.[0])
     else if (this.#addresses.size >= this.#max) this.#close(this.#addresses.keys().next().value)
@@ -46,10 +47,3 @@ export class ConnectionPlaces<C extends Connection> {
     connection.destroy()
   }
 }
-
-/**
- * One subscriber usually has a whole /64 of IPv6. A shortened address counts by its text, which distinguishes fewer
- * networks.
- */
-const networkOf = (address: string): string =>
-  address.includes('.') ? address.replace('::ffff:', '') : address.split(':').slice(0, 4).join(':')

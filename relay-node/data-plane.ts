@@ -19,7 +19,8 @@ import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
 const sweepMillis = 500
 
 export interface DataPlaneOptions {
-  readonly host: string
+  /** One address of each family that the ports are bound to. */
+  readonly hosts: readonly string[]
   /** Those to bind; 0 for a free one. */
   readonly ports: StreamPorts
   /** Undefined: streams are refused until {@link DataPlane.acceptStreamToken} is called. */
@@ -42,12 +43,12 @@ export interface DataPlane extends StatsSource {
   close(reason: string): Promise<void>
 }
 
-export async function startDataPlane({ host, log, ports, ...options }: DataPlaneOptions): Promise<DataPlane> {
+export async function startDataPlane({ hosts, log, ports, ...options }: DataPlaneOptions): Promise<DataPlane> {
   const { engine } = options
   const [srtlaPort, publishPort, playPort] = await Promise.all([
-    openUdpPort(host, log, ports.srtlaPort),
-    openUdpPort(host, log, ports.publishPort),
-    openUdpPort(host, log, ports.playPort),
+    openUdpPort(hosts, log, ports.srtlaPort),
+    openUdpPort(hosts, log, ports.publishPort),
+    openUdpPort(hosts, log, ports.playPort),
   ])
   const refused = new RefusalCounts(log)
   const srtla = new SrtlaReceiver({
@@ -70,7 +71,7 @@ export async function startDataPlane({ host, log, ports, ...options }: DataPlane
     },
     onPublished: (bytes, at) => meter.totals.receive(bytes, at),
   })
-  const isPossible = createPeerCheck({ host, ports: [srtlaPort, publishPort, playPort].map(({ port }) => port) })
+  const isPossible = createPeerCheck({ hosts, ports: [srtlaPort, publishPort, playPort].map(({ port }) => port) })
   const receive = (port: UdpPort, handle: (datagram: Buffer, from: Remote) => void) =>
     port.receive((datagram, from) => {
       if (isPossible(from)) handle(datagram, from)

@@ -6,6 +6,7 @@ import { lockFile } from '../platform/file-lock.ts'
 import { startDataPlane } from './data-plane.ts'
 import type { Engine } from './engine.ts'
 import { reportUntilEnded } from './health.ts'
+import { chooseListeningHosts } from './listening-hosts.ts'
 import { createLiveTransmitEngine, findLiveTransmit } from './live-transmit-engine.ts'
 import { createLog, type Log } from './log.ts'
 import { readSettings, type Settings, SettingsError } from './settings.ts'
@@ -36,10 +37,11 @@ async function run(settings: Settings): Promise<number> {
   })
 
   const engine = chooseEngine(settings, log)
-  const dataPlane = await startDataPlane({ ...settings, streamToken: session?.streamToken, engine, log })
+  const hosts = await chooseListeningHosts(host, log)
+  const dataPlane = await startDataPlane({ ...settings, hosts, streamToken: session?.streamToken, engine, log })
   let deniedSince: Date | null = null
   const statsServer = await startStatsServer({
-    host,
+    hosts,
     port: settings.ports.statsPort,
     source: dataPlane,
     log,

@@ -2,14 +2,15 @@
  * Refuses callers after a pause, since libsrt tries again at once when it is refused. The number of pending refusals is
  * limited.
  */
+import { subscriberOf } from './addresses.ts'
 import type { Peer } from './peer.ts'
 import { buildRejection, type Rejection } from './srt-packets.ts'
 
 const pendingMax = 256
-const pendingPerHostMax = 4
+const pendingPerSubscriberMax = 4
 
 interface Pending {
-  readonly host: string
+  readonly subscriber: string
   readonly timer: NodeJS.Timeout
 }
 
@@ -28,14 +29,14 @@ export class Refusals {
    */
   refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): boolean {
     if (this.#pending.has(peer.key) || this.#pending.size >= pendingMax) return false
-    const { host } = peer
-    const ofHost = [...this.#pending.values()].filter((refusal) => refusal.host === host)
-    if (ofHost.length >= pendingPerHostMax) return false
+    const subscriber = subscriberOf(peer.host)
+    const ofSubscriber = [...this.#pending.values()].filter((refusal) => refusal.subscriber === subscriber)
+    if (ofSubscriber.length >= pendingPerSubscriberMax) return false
     const timer = setTimeout(() => {
       this.#pending.delete(peer.key)
       peer.send(buildRejection(conclusion, rejection))
     }, this.#millis)
-    this.#pending.set(peer.key, { host, timer })
+    this.#pending.set(peer.key, { subscriber, timer })
     return true
   }
 

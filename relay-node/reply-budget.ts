@@ -4,6 +4,7 @@
  * refill steadily and at random times: of a limit per second a flood takes all in the first moments, and a caller that
  * repeats its question in step with that gets no answer, ever.
  */
+import { networkOf } from './addresses.ts'
 import { RateLimit } from './rate-limit.ts'
 
 export interface BudgetLimits {
@@ -59,17 +60,4 @@ function placeOf(network: string, seed: number): number {
   // The seed moves all places alike without this.
   hash = Math.imul(hash ^ (hash >>> 15) ^ seed, 0x85eb_ca6b)
   return ((hash ^ (hash >>> 13)) >>> 0) % places
-}
-
-/** The network that usually has one owner: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. */
-export function networkOf(address: string): string {
-  const octets = /(\d+\.\d+\.\d+)\.\d+$/.exec(address)
-  if (octets !== null) return octets[1] ?? ''
-  const [head = '', tail] = address.split('::')
-  const [before, after] = [head, tail ?? ''].map((part) => part.split(':').filter((group) => group !== ''))
-  const left = before ?? []
-  const right = after ?? []
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
-  const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right]
-  return groups.slice(0, 3).join(':')
 }

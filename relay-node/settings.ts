@@ -33,7 +33,7 @@ export interface Settings {
   /** The interval of health reports until the control plane sets another one. */
   readonly healthIntervalSeconds: number
   readonly capMbps: number
-  /** The address that the relay binds. */
+  /** The address that the relay binds. 0.0.0.0 and :: stand for all addresses of both families. */
   readonly host: string
   /** The ports that it binds; 0 for a free one. */
   readonly ports: RelayPorts

@@ -6,6 +6,7 @@
  * Registration has no authentication. The stream id, which the gate checks, decides who may publish, and everything
  * that is stored here is limited.
  */
+import { subscriberOf } from './addresses.ts'
 import { addressOf, type Peer, type Remote } from './peer.ts'
 import { type BudgetLimits, defaultBudget, ReplyBudget } from './reply-budget.ts'
 import { type GroupReading, type Link, SrtlaGroup } from './srtla-group.ts'
@@ -209,17 +210,18 @@ export class SrtlaReceiver {
   }
 
   /**
-   * Ends the oldest group of the address that has the most groups, so that an address which registers many groups
-   * displaces its own.
+   * Ends the oldest group of the subscriber that has the most groups, so that one who registers many groups displaces
+   * only those.
    */
   #displaceGroup(): void {
     const byOrigin = new Map<string, { readonly oldest: SrtlaGroup; count: number }>()
     for (const group of this.#groups.values()) {
       if (group === this.#admitted) continue
-      const counted = byOrigin.get(group.host)
+      const origin = subscriberOf(group.host)
+      const counted = byOrigin.get(origin)
       if (counted) counted.count += 1
       // A map keeps the order of insertion.
-      else byOrigin.set(group.host, { oldest: group, count: 1 })
+      else byOrigin.set(origin, { oldest: group, count: 1 })
     }
     const [most] = [...byOrigin.values()].sort((a, b) => b.count - a.count)
     if (most) this.#endGroup(most.oldest)

@@ -31,7 +31,7 @@ const notFound: Reply = {
 }
 
 export interface StatsServerOptions {
-  readonly host: string
+  readonly hosts: readonly string[]
   /** 0 for a free one. */
   readonly port: number
   readonly source: StatsSource
@@ -48,7 +48,7 @@ const limits = {
   connectionsCheckingInterval: 1_000,
 }
 
-export async function startStatsServer({ host, port, log, ...view }: StatsServerOptions): Promise<StatsServer> {
+export async function startStatsServer({ hosts, port, log, ...view }: StatsServerOptions): Promise<StatsServer> {
   const places = new ConnectionPlaces<Socket>({ max: 256, perAddressMax: 64 })
   const server = createServer(limits, (request, response) => {
     places.touch(request.socket)
@@ -65,7 +65,8 @@ export async function startStatsServer({ host, port, log, ...view }: StatsServer
     places.take(socket)
     socket.once('close', () => places.leave(socket))
   })
-  server.listen(port, host)
+  // Of TCP, one socket at `::`, which is the last of several hosts, serves both families.
+  server.listen(port, hosts.at(-1))
   await once(server, 'listening')
   server.on('error', (error) => log('warn', 'the stats server had an error', { error: error.message }))
   return { port: (server.address() as AddressInfo).port, close: () => close(server) }

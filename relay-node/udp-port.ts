@@ -1,11 +1,14 @@
 /**
- * A UDP port that receives streams. Admitted remotes get a socket each on the same port, where the system can do that:
- * the kernel then keeps their datagrams apart from those of strangers, so that a flood does not displace a stream.
+ * A UDP port that receives streams, over IPv4, IPv6 or both. Each family has a socket of its own: remotes of IPv4 have
+ * their plain address then, and the system's setting for sockets of both families does not matter. Admitted remotes get
+ * a socket each on the same port, where the system can do that: the kernel then keeps their datagrams apart from those
+ * of strangers, so that a flood does not displace a stream.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
+import { unmapAddress } from './addresses.ts'
 import { contain, type Log, limitLog } from './log.ts'
 import { addressOf, type Peer, type Remote } from './peer.ts'
 
@@ -48,23 +51,27 @@ export class UdpPeer implements Peer {
 }
 
 /**
+ * @param hosts the addresses to bind, at most one of each family.
  * @param fixedPort 0 for a free one.
  * Rejects when the port is taken, or none is free.
  */
-export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0): Promise<UdpPort> {
+export async function openUdpPort(hosts: readonly string[], unlimitedLog: Log, fixedPort = 0): Promise<UdpPort> {
   const log = limitLog(unlimitedLog)
-  const shared = await bindPort(host, fixedPort)
-  const { port } = shared.address()
+  const { port, sockets } = await bindPort(hosts, fixedPort)
+  const shared = new Map(sockets.map((socket) => [socket.address().family, socket]))
+  const hostByFamily = new Map(hosts.map((host) => [familyOf(host), host]))
   const isolated = new Map<string, Socket>()
   let onDatagram: (datagram: Buffer, from: Remote) => void = () => {}
   const listen = (socket: Socket): Socket => {
     enlargeBuffers(socket)
     return socket.on('message', (datagram, from: RemoteInfo) =>
-      contain(log, 'a datagram could not be handled', () => onDatagram(datagram, from)),
+      contain(log, 'a datagram could not be handled', () => onDatagram(datagram, remoteOf(from))),
     )
   }
-  logErrors(shared, log)
-  listen(shared)
+  for (const socket of sockets) {
+    logErrors(socket, log)
+    listen(socket)
+  }
   return {
     port,
     receive(handler) {
@@ -74,7 +81,7 @@ export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0
       contain(log, 'a datagram could not be sent', () => {
         const own = isolated.get(addressOf(to))
         if (own) own.send(datagram)
-        else shared.send(datagram, to.port, to.address)
+        else shared.get(to.family)?.send(datagram, to.port, to.address)
       })
     },
     isolate(remotes) {
@@ -86,7 +93,8 @@ export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0
         socket.close()
       }
       for (const [address, remote] of wanted) {
-        if (isolated.has(address)) continue
+        const host = hostByFamily.get(remote.family)
+        if (isolated.has(address) || host === undefined) continue
         const socket = open(host)
         // Before it is bound, since an error without a listener would end the process.
         logErrors(socket, log)
@@ -95,9 +103,17 @@ export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0
       }
     },
     async close() {
-      await Promise.all([shared, ...isolated.values()].map((socket) => new Promise<void>((done) => socket.close(done))))
+      await Promise.all([...sockets, ...isolated.values()].map(closeSocket))
     },
   }
+}
+
+const familyOf = (host: string): Remote['family'] => (isIPv6(host) ? 'IPv6' : 'IPv4')
+
+/** A datagram of IPv6 can name an address of IPv4 as its source, and counts as one of IPv4 then. */
+function remoteOf(from: RemoteInfo): Remote {
+  const address = from.family === 'IPv6' ? unmapAddress(from.address) : from.address
+  return address === from.address ? from : { address, port: from.port, family: 'IPv4' }
 }
 
 /**
@@ -106,23 +122,47 @@ export async function openUdpPort(host: string, unlimitedLog: Log, fixedPort = 0
 const open = (host: string, reuseAddr = canIsolate): Socket =>
   createSocket({
     type: isIPv6(host) ? 'udp6' : 'udp4',
+    ipv6Only: isIPv6(host),
     reuseAddr,
     lookup: (address, _options, callback) => callback(null, address, isIPv6(address) ? 6 : 4),
   })
 
-async function bindPort(host: string, fixedPort: number): Promise<Socket> {
+/** One socket for each host, all at the same port. */
+async function bindPort(hosts: readonly string[], fixedPort: number): Promise<{ port: number; sockets: Socket[] }> {
   for (let attempt = 1; ; attempt += 1) {
-    // A socket that others may share would be given a port that another relay shares, and no error for one that is
-    // taken.
-    const probe = await bind(open(host, false), fixedPort, host)
-    const { port } = probe.address()
-    if (!canIsolate) return probe
-    await new Promise<void>((done) => probe.close(done))
-    const socket = await bind(open(host), port, host)
-    if (attempt === bindAttemptsMax || fixedPort !== 0 || !(await isTaken(port))) return socket
-    await new Promise<void>((done) => socket.close(done))
+    const isLast = attempt === bindAttemptsMax || fixedPort !== 0
+    try {
+      // A socket that others may share would be given a port that another relay shares, and no error for one that is
+      // taken.
+      const probes = await bindAll(hosts, fixedPort, false)
+      const port = portOf(probes)
+      if (!canIsolate) return { port, sockets: probes }
+      await Promise.all(probes.map(closeSocket))
+      const sockets = await bindAll(hosts, port, true)
+      if (isLast || !(await isTaken(port, hosts.length))) return { port, sockets }
+      await Promise.all(sockets.map(closeSocket))
+    } catch (error) {
+      // A port that is free for one family may be taken for the other.
+      if (isLast || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    }
   }
 }
+
+const portOf = ([first]: readonly Socket[]): number => first?.address().port ?? 0
+
+/** @param port 0 for one that is free at the first host. Closes all sockets when one of them cannot be bound. */
+async function bindAll(hosts: readonly string[], port: number, isShared: boolean): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  try {
+    for (const host of hosts) sockets.push(await bind(open(host, isShared), port || portOf(sockets), host))
+    return sockets
+  } catch (error) {
+    await Promise.all(sockets.map(closeSocket))
+    throw error
+  }
+}
+
+const closeSocket = (socket: Socket) => new Promise<void>((done) => socket.close(done))
 
 async function bind(socket: Socket, port: number, host: string): Promise<Socket> {
   const listening = once(socket, 'listening')
@@ -148,8 +188,11 @@ function connect(socket: Socket, local: { readonly host: string; readonly port: 
   }
 }
 
-/** Whether another process has bound the port too, between the two binds. */
-async function isTaken(port: number): Promise<boolean> {
+/**
+ * Whether another process has bound the port too, between the two binds.
+ * @param ownSockets how many this one has bound.
+ */
+async function isTaken(port: number, ownSockets: number): Promise<boolean> {
   const tables = await Promise.all(
     ['/proc/net/udp', '/proc/net/udp6'].map((file) => readFile(file, 'utf8').catch(() => '')),
   )
@@ -158,7 +201,7 @@ async function isTaken(port: number): Promise<boolean> {
     .join('\n')
     .split('\n')
     .filter((line) => line.trim().split(/\s+/)[1]?.endsWith(suffix))
-  return sockets.length > 1
+  return sockets.length > ownSockets
 }
 
 /** Linux grants less where its limit is lower, other systems refuse. */

@@ -69,7 +69,7 @@ export async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
 /** A caller at an address, which records what it receives. */
 export function createCaller(key: string, bond?: Bond) {
   const received: Buffer[] = []
-  const host = key.slice(0, key.lastIndexOf(':'))
+  const host = key.slice(0, key.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
   const send = (datagram: Buffer) => void received.push(datagram)
   const peer: Peer = { key, host, protocol: 'srt', send, ...(bond ? { bond } : {}) }
   return { peer, received, last: () => received.at(-1) ?? Buffer.alloc(64) }

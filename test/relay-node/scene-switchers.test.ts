@@ -90,14 +90,14 @@ async function givenEngine(): Promise<Engine> {
 async function givenRelay() {
   const log = () => {}
   const plane = await startDataPlane({
-    host: '127.0.0.1',
+    hosts: ['127.0.0.1'],
     ports: { srtlaPort: 0, publishPort: 0, playPort: 0 },
     streamToken,
     capMbps: 48,
     log,
     engine: await givenEngine(),
   })
-  const server = await startStatsServer({ host: '127.0.0.1', port: 0, source: plane, unknownSince: () => null, log })
+  const server = await startStatsServer({ hosts: ['127.0.0.1'], port: 0, source: plane, unknownSince: () => null, log })
   onTestFinished(async () => {
     await Promise.all([plane.close('the test is over'), server.close()])
   })

@@ -264,10 +264,13 @@ test('a refused caller waits for its answer, and repeating its handshake does no
   expect(caller.received).toHaveLength(2)
 })
 
-test('one host has four pending refusals at most', async () => {
+test.each([
+  ['one host', (n: number) => `192.0.2.1:${5000 + n}`, '192.0.2.2:5000'],
+  ['a /64 of IPv6', (n: number) => `[2001:db8:0:1::${n + 1}]:5000`, '[2001:db8:0:2::1]:5000'],
+])('%s has four pending refusals at most', async (_, keyOf, other) => {
   const { gate } = await givenGate({ refusalMillis: 50 })
-  const callers = Array.from({ length: 20 }, (_, n) => createCaller(`192.0.2.1:${5000 + n}`))
-  const later = createCaller('192.0.2.2:5000')
+  const callers = Array.from({ length: 20 }, (_, n) => createCaller(keyOf(n)))
+  const later = createCaller(other)
   // As fast as the inductions of one network are answered.
   for (const [n, caller] of [...callers, later].entries())
     call(gate, caller, 'publish/live/wrong', { now: 1_000 + n * 50 })

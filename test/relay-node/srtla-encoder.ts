@@ -5,6 +5,7 @@ import { buildNotice, buildRegistration, parsePacket, type SrtlaPacket } from '.
 import { type SrtlaLimits, SrtlaReceiver } from '../../relay-node/srtla-receiver.ts'
 
 export const remote = (port: number, address = '198.51.100.7'): Remote => ({ address, port, family: 'IPv4' })
+export const ipv6Remote = (port: number, address = '2001:db8::7'): Remote => ({ address, port, family: 'IPv6' })
 
 /** An SRT data packet with the sequence number. */
 export function srtData(sequenceNumber: number, bytes = 1_332): Buffer {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Peer } from '../../relay-node/peer.ts'
 import { buildAck, buildNotice, buildRegistration } from '../../relay-node/srtla-packets.ts'
-import { remote, Scene, srtControl, srtData } from './srtla-encoder.ts'
+import { ipv6Remote, remote, Scene, srtControl, srtData } from './srtla-encoder.ts'
 
 const [a, b, c] = [remote(1), remote(2), remote(3)]
 const [ack, nak, shutdown] = [srtControl(2), srtControl(3), srtControl(5)]
@@ -307,6 +307,16 @@ describe('the number of groups is limited', () => {
     expect(scene.join(encoder.id, remote(1, '203.0.113.9'))).toBe('reg3')
   })
 
+  test('the addresses of an IPv6 /64 count as one, and those of the next one as another', () => {
+    const scene = new Scene({ groupsMax: 4 })
+    const encoder = scene.register(ipv6Remote(1, '2001:db8:0:2::7'))
+    const flood = Array.from({ length: 100 }, (_, n) =>
+      scene.register(ipv6Remote(1, `2001:db8:0:1::${n.toString(16)}`)),
+    )
+    expect(scene.endedGroups).toEqual(flood.slice(0, 97).map(({ peer }) => peer))
+    expect(scene.join(encoder.id, ipv6Remote(1, '2001:db8:0:2::7'))).toBe('reg3')
+  })
+
   test('the origin of a group is the address that requested it, not the forged one that registers', () => {
     const scene = new Scene({ groupsMax: 4 })
     const encoder = scene.register(remote(1, '203.0.113.9'))
@@ -400,9 +410,19 @@ describe('counters', () => {
 
   test('an IPv6 link has its address in brackets', () => {
     const scene = new Scene()
-    const { peer } = scene.register({ address: '2001:db8::7', port: 5, family: 'IPv6' })
+    const { peer } = scene.register(ipv6Remote(5))
     scene.receiver.markAdmitted(peer)
     expect(scene.receiver.links(scene.now)).toMatchObject([{ addr: '[2001:db8::7]:5' }])
+  })
+
+  test('the links of a group can be of both families, and each gets its feedback', () => {
+    const scene = new Scene()
+    const { peer } = scene.register(a, ipv6Remote(5))
+    scene.receiver.markAdmitted(peer)
+    expect(scene.receiver.links(scene.now)).toMatchObject([{ addr: '198.51.100.7:1' }, { addr: '[2001:db8::7]:5' }])
+    const before = scene.sent.length
+    peer.send(ack)
+    expect(scene.sent.slice(before).map(({ to }) => to)).toEqual(['198.51.100.7:1', '[2001:db8::7]:5'])
   })
 })
 

@@ -1,14 +1,14 @@
 /** The server of a relay's statistics under many connections. */
 import { once } from 'node:events'
 import { type RequestOptions, request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, isIPv6 } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startStatsServer } from '../../relay-node/stats-server.ts'
 import { eventually } from './running.ts'
 
-async function givenServer() {
+async function givenServer(hosts = ['127.0.0.1']) {
   const server = await startStatsServer({
-    host: '127.0.0.1',
+    hosts,
     port: 0,
     source: {
       showStats: () => ({ ts: 1, engine: 'none', groups: [] }),
@@ -22,7 +22,7 @@ async function givenServer() {
 }
 
 async function openSilent(port: number, localAddress = '127.0.0.1') {
-  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  const socket = connect({ port, host: isIPv6(localAddress) ? localAddress : '127.0.0.1', localAddress })
   socket.on('error', () => {})
   onTestFinished(() => void socket.destroy())
   await once(socket, 'connect')
@@ -56,6 +56,19 @@ test('256 silent connections of one address keep no request out, neither its own
     () => silent.filter(({ isOpen }) => isOpen()).length,
     (count) => count <= 64,
   )
+})
+
+test('at all addresses of both families, 256 silent connections of an IPv4 address leave those of others open', async () => {
+  const { port } = await givenServer(['0.0.0.0', '::'])
+  const others = [await openSilent(port, '127.0.0.2'), await openSilent(port, '::1')]
+  const silent = await Promise.all(Array.from({ length: 256 }, () => openSilent(port)))
+
+  expect([await ask(port), await ask(port, { host: '::1' })]).toEqual([200, 200])
+  await eventually(
+    () => silent.filter(({ isOpen }) => isOpen()).length,
+    (count) => count <= 64,
+  )
+  expect(others.map(({ isOpen }) => isOpen())).toEqual([true, true])
 })
 
 test('silent connections of many addresses give way to those that ask', async () => {
