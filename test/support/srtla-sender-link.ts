@@ -1,12 +1,16 @@
 /** A link of an SRTLA sender: a socket with the conditions of a network, and a window that follows its capacity. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { isIPv6 } from 'node:net'
 import { buildNotice } from '../../relay-node/srtla-packets.ts'
 import { EmulatedPath, type PathConditions } from './emulated-path.ts'
 import { isBefore } from './srtla-sender-srt.ts'
 
 /** Of each direction; the bandwidth is that of the way to the receiver. */
-export type LinkConditions = PathConditions
+export interface LinkConditions extends PathConditions {
+  /** The address of the receiver over which the link reaches it, where it has several. */
+  readonly host?: string
+}
 
 /** A link is inactive when it received nothing for longer. */
 const silenceMillisMax = 4_000
@@ -42,7 +46,8 @@ export class SenderLink {
   }
 
   static async open(target: Target, conditions: LinkConditions, random?: () => number): Promise<SenderLink> {
-    return new SenderLink(target, await connect(target), conditions, random)
+    const own = { ...target, host: conditions.host ?? target.host }
+    return new SenderLink(own, await connect(own), conditions, random)
   }
 
   /** The network gives the link another address, as a NAT does. The receiver still sends to the former one. */
@@ -154,7 +159,7 @@ export interface Target {
 }
 
 async function connect({ host, srtlaPort }: Target): Promise<Socket> {
-  const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 21 })
+  const socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4', recvBufferSize: 1 << 21 })
   socket.connect(srtlaPort, host)
   await once(socket, 'connect')
   return socket
