@@ -2412,6 +2412,10 @@ export interface components {
                 srt_url: string;
                 player_url: string;
                 stats_url: string;
+                /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
+                srtla_url_v6?: string;
+                /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
+                srt_url_v6?: string;
             } | null;
             /** Format: uuid */
             user_id: string;
@@ -2489,6 +2493,10 @@ export interface components {
                 srt_url: string;
                 player_url: string;
                 stats_url: string;
+                /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
+                srtla_url_v6?: string;
+                /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
+                srt_url_v6?: string;
             } | null;
         };
         RelaySessionRecord: {
@@ -6197,6 +6205,10 @@ export interface operations {
                                 srt_url: string;
                                 player_url: string;
                                 stats_url: string;
+                                /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
+                                srtla_url_v6?: string;
+                                /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
+                                srt_url_v6?: string;
                             } | null;
                             /** Format: uuid */
                             user_id: string;

@@ -172,7 +172,8 @@ create table instances (
   play_port           integer,
   stats_port          integer,
   last_report_at      timestamptz,
-  retired_at          timestamptz
+  retired_at          timestamptz,
+  host_v6             text
 );
 
 create index instances_existing on instances (region) where gone_at is null;
@@ -462,6 +463,7 @@ create table relay_sessions (
   instance_missing_since  timestamptz,
   detail                  text check (detail = any (array['capacity', 'quota', 'configuration'])),
   ending_soon_notified_at timestamptz,
+  relay_host_v6           text,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),

@@ -53,6 +53,8 @@ const instance = {
     srt_url: `srt://198.51.100.17:5001?${publish}`,
     player_url: `srt://198.51.100.17:5002?streamid=play/live/${streamToken}`,
     stats_url: 'http://198.51.100.17:5003/stats',
+    srtla_url_v6: `srtla://[2001:db8:7::17]:5000?${publish}`,
+    srt_url_v6: `srt://[2001:db8:7::17]:5001?${publish}`,
   },
 }
 

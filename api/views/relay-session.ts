@@ -51,6 +51,11 @@ const DockSession = LiveFields.extend({
   stopped_at: timestamp.nullable(),
 })
 
+const ipv6Url = z
+  .string()
+  .optional()
+  .describe('The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both.')
+
 /**
  * The session object. The dock view has no `instance_id` and none of the fields below it; a stopped session has no
  * secrets.
@@ -61,7 +66,14 @@ export const SessionView = DockSession.extend({
   pair_token: z.string().nullable().optional(),
   relay_ws_token: z.string().nullable().optional(),
   connect: z
-    .object({ srtla_url: z.string(), srt_url: z.string(), player_url: z.string(), stats_url: z.string() })
+    .object({
+      srtla_url: z.string(),
+      srt_url: z.string(),
+      player_url: z.string(),
+      stats_url: z.string(),
+      srtla_url_v6: ipv6Url,
+      srt_url_v6: ipv6Url,
+    })
     .nullable()
     .optional(),
 }).meta({ id: 'RelaySession' })
@@ -150,11 +162,19 @@ export function connectionKit(
   if (row.relayHost === null || row.srtlaPort === null) return null
   const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
   const encryption = srtPassphrase === undefined ? '' : `&passphrase=${encodeURIComponent(srtPassphrase)}`
+  const publish = `?streamid=publish/live/${streamToken}${encryption}`
+  const v6 = row.relayHostV6
   return {
-    srtla_url: `srtla://${host}:${row.srtlaPort}?streamid=publish/live/${streamToken}${encryption}`,
-    srt_url: `srt://${host}:${row.publishPort}?streamid=publish/live/${streamToken}${encryption}`,
+    srtla_url: `srtla://${host}:${row.srtlaPort}${publish}`,
+    srt_url: `srt://${host}:${row.publishPort}${publish}`,
     player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}${encryption}`,
     stats_url: `http://${host}:${row.statsPort}/stats`,
+    ...(v6 === null
+      ? {}
+      : {
+          srtla_url_v6: `srtla://[${v6}]:${row.srtlaPort}${publish}`,
+          srt_url_v6: `srt://[${v6}]:${row.publishPort}${publish}`,
+        }),
   }
 }
 

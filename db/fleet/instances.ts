@@ -48,8 +48,8 @@ export const claimWarmInstance = (
       order by image is not distinct from ${image} desc, last_report_at desc limit 1 for update
     ) returning *
   )
-  update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, srtla_port = c.srtla_port,
-    publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
+  update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, relay_host_v6 = c.host_v6,
+    srtla_port = c.srtla_port, publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
     instance_bound_at = now(), instance_missing_since = null
   from claimed c where s.id = ${sessionId}
   returning s.instance_id`
@@ -88,6 +88,7 @@ interface LaunchedInstance {
   readonly instanceId: string
   readonly providerId: string | null
   readonly host: string
+  readonly hostV6?: string | undefined
   readonly srtlaPort: number
   readonly publishPort: number
   readonly playPort: number
@@ -98,13 +99,14 @@ interface LaunchedInstance {
 export const recordLaunch = async (sql: Sql, reservedId: string, launched: LaunchedInstance): Promise<void> => {
   await sql`
     insert into instances as i (instance_id, session_id, region, provider, image, zone, is_warm, provider_id, launched_at,
-      host, srtla_port, publish_port, play_port, stats_port)
+      host, host_v6, srtla_port, publish_port, play_port, stats_port)
     select ${launched.instanceId}, session_id, region, provider, image, zone, is_warm, ${launched.providerId}, now(),
-      ${launched.host}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort}, ${launched.statsPort}
+      ${launched.host}, ${launched.hostV6 ?? null}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort},
+      ${launched.statsPort}
     from instances where instance_id = ${reservedId}
     on conflict (instance_id) do update set gone_at = null, unowned_since = null, provider_id = excluded.provider_id,
-      launched_at = coalesce(i.launched_at, excluded.launched_at), host = excluded.host, srtla_port = excluded.srtla_port,
-      publish_port = excluded.publish_port, play_port = excluded.play_port, stats_port = excluded.stats_port`
+      launched_at = coalesce(i.launched_at, excluded.launched_at), host = excluded.host, host_v6 = excluded.host_v6,
+      srtla_port = excluded.srtla_port, publish_port = excluded.publish_port, play_port = excluded.play_port, stats_port = excluded.stats_port`
   // The provider had an instance of this session already.
   if (launched.instanceId !== reservedId)
     await sql`update instances set gone_at = now() where instance_id = ${reservedId}`
@@ -114,8 +116,8 @@ export const recordLaunch = async (sql: Sql, reservedId: string, launched: Launc
 export async function bindInstance(sql: Sql, sessionId: string, instanceId: string): Promise<boolean> {
   const row = await first(sql<{ hasReported: boolean }[]>`
     with bound as (
-      update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, srtla_port = i.srtla_port,
-        publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
+      update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, relay_host_v6 = i.host_v6,
+        srtla_port = i.srtla_port, publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
         instance_bound_at = now(), instance_missing_since = null
       from instances i
       where s.id = ${sessionId} and s.state <> 'stopped' and i.instance_id = ${instanceId} and i.retired_at is null

@@ -135,8 +135,8 @@ export const exportedTables: readonly ExportedTable[] = [
     table: 'relay_sessions',
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command
-      command_initiator commanded_at instance_id relay_host srtla_port publish_port play_port stats_port
-      ending_soon_notified_at`),
+      command_initiator commanded_at instance_id relay_host relay_host_v6 srtla_port publish_port play_port
+      stats_port ending_soon_notified_at`),
     leftOut: {
       pair_token_sealed: secret,
       pair_token_hash: secret,

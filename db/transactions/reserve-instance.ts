@@ -76,8 +76,8 @@ const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace |
 /** Separates a session from the instance that it lost. */
 async function unbind(tx: Sql, sessionId: string, instanceId: string): Promise<void> {
   await tx`
-    update relay_sessions set instance_id = null, relay_host = null, srtla_port = null, publish_port = null,
-      play_port = null, stats_port = null, instance_bound_at = null, instance_missing_since = null
+    update relay_sessions set instance_id = null, relay_host = null, relay_host_v6 = null, srtla_port = null,
+      publish_port = null, play_port = null, stats_port = null, instance_bound_at = null, instance_missing_since = null
     where id = ${sessionId} and instance_id = ${instanceId}`
   await retireInstances(tx, [instanceId])
 }

@@ -138,10 +138,14 @@ export function relayInstanceOf(instance: Instance): RelayInstance {
     providerId: instance.InstanceId ?? null,
     sessionId: tags.get(tagNames.session) || null,
     region: tags.get(tagNames.region) ?? '',
-    endpoint: { host: instance.PublicIpAddress ?? '', ...cloudRelayPorts },
+    endpoint: { host: instance.PublicIpAddress ?? '', hostV6: ipv6AddressOf(instance), ...cloudRelayPorts },
     createdAt: instance.LaunchTime ?? new Date(0),
   }
 }
+
+/** A subnet that has IPv6 gives each new instance an address, where it is set to. */
+const ipv6AddressOf = ({ NetworkInterfaces: [first] = [] }: Instance): string | undefined =>
+  first?.Ipv6Addresses?.[0]?.Ipv6Address
 
 const readTags = ({ Tags = [] }: Instance): ReadonlyMap<string, string> =>
   new Map(Tags.map(({ Key = '', Value = '' }) => [Key, Value] as const))

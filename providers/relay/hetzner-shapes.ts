@@ -9,7 +9,11 @@ const Server = z.object({
   name: z.string(),
   status: z.string(),
   created: z.iso.datetime({ offset: true }),
-  public_net: z.object({ ipv4: z.object({ ip: z.string().min(1) }).nullish() }),
+  public_net: z.object({
+    ipv4: z.object({ ip: z.string().min(1) }).nullish(),
+    /** `ip` is the network of the server: `2001:db8:1::/64`. */
+    ipv6: z.object({ ip: z.string() }).nullish(),
+  }),
   labels: z.record(z.string(), z.string()),
 })
 export type Server = z.infer<typeof Server>

@@ -34,6 +34,12 @@ const listLagSeconds = 60
 const defaultRequestMillisMax = 15_000
 const defaultPollMillis = 1000
 
+/** The images of Hetzner configure the first address of the server's network. */
+const ipv6AddressOf = ({ public_net: { ipv6 } }: Server): string | undefined => {
+  const [, prefix] = /^([0-9a-f:]+::)\/64$/i.exec(ipv6?.ip ?? '') ?? []
+  return prefix && `${prefix}1`
+}
+
 export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayProvider {
   const { region: regionConfig, fleetName, token, apiUrl, log, userData } = options
   const { requestMillisMax = defaultRequestMillisMax, pollMillis = defaultPollMillis } = options
@@ -57,7 +63,7 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
       sessionId: server.labels['svc-session'] || null,
       region,
       // Empty until the server has an address. It exists, so it must be possible to list and destroy it.
-      endpoint: { host: server.public_net.ipv4?.ip ?? '', ...cloudRelayPorts },
+      endpoint: { host: server.public_net.ipv4?.ip ?? '', hostV6: ipv6AddressOf(server), ...cloudRelayPorts },
       createdAt: new Date(server.created),
     }
   }

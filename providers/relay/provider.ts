@@ -40,7 +40,10 @@ export interface RelaySpec {
 
 /** The address and the ports of a relay. SRTLA, publish and play are UDP; stats is HTTP. */
 export interface RelayEndpoint {
+  /** An IPv4 address or a name, or an IPv6 address where there is no other. */
   readonly host: string
+  /** Where the instance has an IPv6 address as well. */
+  readonly hostV6?: string | undefined
   readonly srtlaPort: number
   readonly publishPort: number
   readonly playPort: number

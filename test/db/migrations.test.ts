@@ -78,7 +78,8 @@ describe('a database of version 0.1.0', () => {
       const kept = rows.map((row) =>
         Object.fromEntries(Object.entries(row).filter(([name]) => !dropped.includes(name))),
       )
-      expect(after.get(table), table).toEqual(kept)
+      // Not equal: later migrations add columns.
+      expect(after.get(table), table).toMatchObject(kept)
     }
     expect(await schemaText(sql)).toBe(await readFile(new URL('../../db/schema.sql', import.meta.url), 'utf8'))
     expect(await migrate(sql)).toEqual([])

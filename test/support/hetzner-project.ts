@@ -35,6 +35,8 @@ export interface StoredServer {
   readonly serverType: ServerType
   readonly location: Location
   readonly address: string
+  /** A network of IPv6, of which the server has the first address; null for none. */
+  readonly ipv6Network: string | null
   readonly addressAt: number
   readonly createdAt: number
   /** The end of the action `create_server`. */
@@ -105,6 +107,7 @@ export class HetznerProject {
       serverType,
       location,
       address: `203.0.${113 + Math.floor(id / 250)}.${(id % 250) + 1}`,
+      ipv6Network: request.public_net?.enable_ipv6 === false ? null : `2001:db8:${id.toString(16)}::/64`,
       addressAt: now + this.addressMillis,
       createdAt: now,
       readyAt: now + this.createMillis,
@@ -178,7 +181,20 @@ export class HetznerProject {
 const isoTime = (millis: number): string => `${new Date(millis).toISOString().slice(0, 19)}Z`
 
 export function presentServer(server: StoredServer) {
-  const { id, name, labels, serverType, location, address, addressAt, createdAt, readyAt, isLocked, goneAt } = server
+  const {
+    id,
+    name,
+    labels,
+    serverType,
+    location,
+    address,
+    ipv6Network,
+    addressAt,
+    createdAt,
+    readyAt,
+    isLocked,
+    goneAt,
+  } = server
   const now = Date.now()
   const isDeleting = goneAt !== Number.POSITIVE_INFINITY
   return {
@@ -188,7 +204,7 @@ export function presentServer(server: StoredServer) {
     created: isoTime(createdAt),
     public_net: {
       ipv4: now < addressAt ? null : { id: id + 10_000, ip: address, blocked: false, dns_ptr: `${name}.example` },
-      ipv6: { id: id + 20_000, ip: `2001:db8:${id.toString(16)}::/64`, blocked: false, dns_ptr: [] },
+      ipv6: ipv6Network && { id: id + 20_000, ip: ipv6Network, blocked: false, dns_ptr: [] },
       floating_ips: [],
       firewalls: [],
     },

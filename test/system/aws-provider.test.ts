@@ -106,6 +106,22 @@ async function failureOf(call: Promise<unknown>): Promise<RelayProviderError> {
   return error as RelayProviderError
 }
 
+test('an instance in a subnet with IPv6 is described with both addresses', async () => {
+  const { relays, name } = givenProvider()
+  const created = await relays.create(specOf(name), never())
+  expect(created.endpoint.hostV6).toBeUndefined()
+
+  // The imitation gives no address at the launch, as subnets do that are set to.
+  const [instance] = await instancesOf(created.instanceId)
+  const NetworkInterfaceId = instance?.NetworkInterfaces?.[0]?.NetworkInterfaceId
+  await account.assignIpv6Addresses({ NetworkInterfaceId, Ipv6Addresses: ['2001:db8:7::17'] })
+
+  expect((await relays.describe(created.instanceId))?.endpoint).toEqual({
+    ...created.endpoint,
+    hostV6: '2001:db8:7::17',
+  })
+})
+
 test('a created instance is listed and described with a public address, until it is destroyed', async () => {
   const { relays, name } = givenProvider()
   const spec = specOf(name)

@@ -60,6 +60,12 @@ export function ConnectionKit({ sessionId, connectionId, connect }: ConnectionKi
       <App name="other">
         <Value id={`srtla-${sessionId}`} label="Stream with SRTLA" value={connect.srtla_url} />
         <Value id={`srt-${sessionId}`} label="Stream with SRT" value={connect.srt_url} />
+        {connect.srtla_url_v6 && (
+          <Value id={`srtla-v6-${sessionId}`} label="Stream with SRTLA over IPv6" value={connect.srtla_url_v6} />
+        )}
+        {connect.srt_url_v6 && (
+          <Value id={`srt-v6-${sessionId}`} label="Stream with SRT over IPv6" value={connect.srt_url_v6} />
+        )}
         <Value id={`player-${sessionId}`} label="Playback" value={connect.player_url} />
         <Value id={`stats-${sessionId}`} label="Statistics" value={connect.stats_url} />
       </App>

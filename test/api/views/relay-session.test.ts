@@ -73,6 +73,26 @@ test('the owner’s view of a session contains the addresses and secrets that ar
   })
 })
 
+test('an instance with an IPv6 address has addresses to publish to over IPv6, which only its owner sees', async () => {
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  await writeActive(service.api.sql, session_id)
+  expect((await user.active()).session?.connect).not.toHaveProperty('srtla_url_v6')
+
+  await service.api.sql`update relay_sessions set relay_host_v6 = '2001:db8:7::17' where id = ${session_id}`
+  const streamToken = await streamTokenOf(service.api, user.userId)
+  expect((await user.active()).session).toMatchObject({
+    relay_host_masked: '198.51.x.x',
+    connect: {
+      srtla_url: `srtla://198.51.100.7:5000?streamid=publish/live/${streamToken}`,
+      srtla_url_v6: `srtla://[2001:db8:7::17]:5000?streamid=publish/live/${streamToken}`,
+      srt_url_v6: `srt://[2001:db8:7::17]:4001?streamid=publish/live/${streamToken}`,
+    },
+  })
+  const dock = await service.api.get('/relay/active?view=dock', { bearer: user.bearer })
+  expect(JSON.stringify(dock.body)).not.toContain('2001:db8')
+})
+
 test('the addresses of relays that require encryption contain the passphrase, for the owner and for pairing', async () => {
   const SVC_RELAY_SRT_PASSPHRASE = 'Bridge-over_river.42'
   const { api, user } = await startService({ worker: false, variables: { SVC_RELAY_SRT_PASSPHRASE } })

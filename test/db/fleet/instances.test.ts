@@ -1,7 +1,7 @@
 /** The rows of instances: zones without room, and the claim of a warm instance. */
 import { describe, expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'
-import { claimWarmInstance } from '../../../db/fleet/instances.ts'
+import { bindInstance, claimWarmInstance, recordLaunch } from '../../../db/fleet/instances.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'
 import { insertWarmInstance } from '../../support/unbound-relays.ts'
@@ -51,6 +51,35 @@ describe('a warm instance whose row is locked when a session needs one', () => {
     await sql`update instances set last_report_at = now() - interval '1 second' where instance_id = ${next}`
     expect(await takenAnd()).toBe(next)
     expect(await takenAnd()).toBeUndefined()
+  })
+})
+
+describe('the IPv6 address of an instance', () => {
+  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
+  const launch = async (hostV6?: string) => {
+    const instanceId = await insertWarmInstance(sql, { image: 'an image' })
+    await recordLaunch(sql, instanceId, { instanceId, providerId: null, ...endpoint, hostV6 })
+    return instanceId
+  }
+  const addressOf = async (sessionId: string) =>
+    (await sql<{ relayHostV6: string | null }[]>`select relay_host_v6 from relay_sessions where id = ${sessionId}`)[0]
+      ?.relayHostV6
+
+  test('goes to the session that gets the instance, and none does from an instance without one', async () => {
+    const sessionId = await insertSession()
+    await bindInstance(sql, sessionId, await launch('2001:db8:7::17'))
+    expect(await addressOf(sessionId)).toBe('2001:db8:7::17')
+    await bindInstance(sql, sessionId, await launch())
+    expect(await addressOf(sessionId)).toBeNull()
+  })
+
+  test('goes to the session that claims the instance while it is warm', async () => {
+    await sql`update instances set gone_at = now()`
+    const sessionId = await insertSession()
+    const instanceId = await launch('2001:db8:7::18')
+    await sql`update instances set last_report_at = now() where instance_id = ${instanceId}`
+    await claimWarmInstance(sql, sessionId, { region: 'local', image: 'an image', reportSecondsMax: 3600 })
+    expect(await addressOf(sessionId)).toBe('2001:db8:7::18')
   })
 })
 

@@ -26,7 +26,14 @@ test('a created relay is described and listed with its address and session, unti
     providerId: String(server?.id),
     sessionId: spec.sessionId,
     region: 'eu',
-    endpoint: { host: server?.address, srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 },
+    endpoint: {
+      host: server?.address,
+      hostV6: `2001:db8:${server?.id.toString(16)}::1`,
+      srtlaPort: 5000,
+      publishPort: 4001,
+      playPort: 4000,
+      statsPort: 5080,
+    },
     createdAt: expect.any(Date),
   })
   // Hetzner's times have no milliseconds.
@@ -41,6 +48,18 @@ test('a created relay is described and listed with its address and session, unti
   expect(await relays.describe(spec.instanceId)).toBeNull()
   expect(await relays.list()).toEqual([])
   expect(api.project.servers()).toEqual([])
+})
+
+test('a server without IPv6, as an operator may have created it, has its IPv4 address only', async () => {
+  const { api, relays } = await givenHetznerRelays()
+  const spec = relaySpec()
+  await relays.create(spec, never())
+  Object.assign(api.project.servers()[0] ?? {}, { ipv6Network: null })
+
+  const instance = await relays.describe(spec.instanceId)
+
+  expect(instance?.endpoint.host).toMatch(/^203\.0\./)
+  expect(instance?.endpoint.hostV6).toBeUndefined()
 })
 
 test('the request for a server has the settings of the region, the user data and exactly our labels', async () => {

@@ -179,6 +179,21 @@ test('addresses and secrets of a relay are inside closed details elements only',
   expect(secrets.filter((secret) => names.some(([text]) => text.includes(secret)))).toEqual([])
 })
 
+test('the addresses over IPv6 are offered where the relay has them, and are as secret as the others', async () => {
+  const { user, browser, session } = await activeRelay()
+  expect((await browser.open('/relays')).html).not.toContain('over IPv6')
+
+  await service.api.sql`update relay_sessions set relay_host_v6 = '2001:db8:7::17' where id = ${session.session_id}`
+  const { connect } = (await user.active()).session ?? {}
+  const html = (await browser.open('/relays')).html.replaceAll('&amp;', '&')
+  const blocks = [...html.matchAll(/<details data-secret="true">.*?<\/details>/gs)].map(([block]) => block)
+  const shown = (label: string) => blocks.find((block) => block.includes(label))
+  expect(shown('Stream with SRTLA over IPv6')).toContain(connect?.srtla_url_v6)
+  expect(shown('Stream with SRT over IPv6')).toContain(connect?.srt_url_v6)
+  expect(connect?.srt_url_v6).toContain('[2001:db8:7::17]')
+  expect(blocks.reduce((rest, block) => rest.replace(block, ''), html)).not.toContain('2001:db8')
+})
+
 test('a relay without health reports is shown as lost, with a countdown', async () => {
   const { browser, session } = await activeRelay()
   await service.api.sql`
