@@ -1,4 +1,5 @@
 /** Checks the requirements of the system tests before they run, instead of one failure per test. */
+import { findBindError } from '../../platform/bindable-host.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { findProgram } from '../../platform/find-program.ts'
 import { findKustomize } from '../support/kustomize.ts'
@@ -40,6 +41,11 @@ const requirements: readonly Requirement[] = [
     purpose: 'send a datagram that no socket sends',
     missing: [...missingOf('python3'), ...(process.getuid?.() === 0 ? [] : ['the rights of root for raw sockets'])],
     install: ['Debian or Ubuntu:  apt-get install --no-install-recommends python3', 'rights:            run as root'],
+  },
+  {
+    purpose: 'reach relays over IPv6',
+    missing: (await findBindError('::1')) === null ? [] : ['the address ::1'],
+    install: ['Linux:             sysctl net.ipv6.conf.lo.disable_ipv6=0'],
   },
   {
     purpose: 'run the installation of a relay',
