@@ -1,5 +1,7 @@
 /** What the IP address of a remote tells apart: its family, its subscriber and its network. */
 
+import { isIPv4, isIPv6 } from 'node:net'
+
 /** An IPv4 address that is mapped into IPv6, for example `::ffff:198.51.100.7`, as IPv4; any other one as it is. */
 export const unmapAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
@@ -8,6 +10,21 @@ export const subscriberOf = (address: string): string => groupAddress(address, 4
 
 /** The network that usually has one owner: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. */
 export const networkOf = (address: string): string => groupAddress(address, 3, /^\d+\.\d+\.\d+/)
+
+/**
+ * The address and port of a remote, whose host is cut to what many share: its first 16 bits, or 32 of an IPv6 address.
+ * @param addr `198.51.100.7:5000` or `[2001:db8::7]:5000`; another text is returned without what is before its port.
+ */
+export function maskAddress(addr: string): string {
+  const [, host = '', port = '0'] = /^\[?(.*?)\]?:(\d+)$/.exec(addr) ?? []
+  const plain = unmapAddress(host)
+  if (isIPv4(plain)) return `${plain.split('.', 2).join('.')}.0.0:${port}`
+  if (!isIPv6(plain)) return `0.0.0.0:${port}`
+  const shown = groupAddress(plain, 2, /^$/)
+    .replace(/(^|:)0$/, '')
+    .replace(/^0$/, '')
+  return `[${shown}::]:${port}`
+}
 
 /** @param groups of 16 bits, for an IPv6 address. */
 function groupAddress(address: string, groups: number, ipv4: RegExp): string {

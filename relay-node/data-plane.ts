@@ -1,5 +1,6 @@
 /** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
 import type { RelayPorts } from '../domain/relay/ports.ts'
+import type { StatsAddresses } from '../domain/relay/stats-addresses.ts'
 import { now } from './clock.ts'
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
@@ -28,6 +29,8 @@ export interface DataPlaneOptions {
   readonly capMbps: number
   /** Undefined: streams are refused. */
   readonly engine: Engine | undefined
+  /** Whether {@link StatsSource.showStats} shows the addresses of the encoder. */
+  readonly statsAddresses: StatsAddresses
   readonly log: Log
 }
 
@@ -113,12 +116,12 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
       const publisher = gate.publisher
       const id = publisher?.peer instanceof SrtlaGroup ? 'srtla' : 'publish'
       const { counters, bonding } = publisher ?? {}
-      const links = listLinks(gate, srtla)
+      const shown = { id, links: listLinks(gate, srtla), areAddressesShown: options.statsAddresses === 'full' }
       return {
         ts: Math.round(now()),
         engine: engine?.name ?? 'none',
         groups: counters
-          ? [showGroup({ id, totalBytes: counters.bytes, links, latencyMillis: counters.latencyMillis }, now())]
+          ? [showGroup({ ...shown, totalBytes: counters.bytes, latencyMillis: counters.latencyMillis }, now())]
           : [],
         ...(bonding ? { bonding: showBonding(bonding) } : {}),
       }
@@ -146,5 +149,14 @@ function listLinks(gate: SrtGate, srtla: SrtlaReceiver): LinkCounters[] {
   if (publisher === undefined) return []
   if (publisher.peer instanceof SrtlaGroup) return srtla.links(now())
   const { bytes, datagrams: pkts, lastAt } = publisher.counters
-  return [{ addr: publisher.peer.key, bytes, pkts, firstAt: publisher.openedAt, lastAt }]
+  return [
+    {
+      id: `publisher-${Math.round(publisher.openedAt)}`,
+      addr: publisher.peer.key,
+      bytes,
+      pkts,
+      firstAt: publisher.openedAt,
+      lastAt,
+    },
+  ]
 }

@@ -2,6 +2,7 @@
  * An SRT engine terminates the SRT connections that the gate admits: it receives from a publisher and sends to players.
  */
 import type { RelayEngine } from '../domain/relay/engines.ts'
+import type { Peer } from './peer.ts'
 import type { Role } from './stream-access.ts'
 
 /** The engine's end of one connection: a listener on this machine. */
@@ -22,6 +23,6 @@ export interface EngineEnd {
 export interface Engine {
   readonly name: RelayEngine
   /** Rejects when the engine cannot serve another connection. */
-  open(role: Role): Promise<EngineEnd>
+  open(role: Role, protocol: Peer['protocol']): Promise<EngineEnd>
   close(): Promise<void>
 }

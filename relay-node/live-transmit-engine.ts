@@ -11,6 +11,7 @@ import { delimiter } from 'node:path'
 import { findProgram } from '../platform/find-program.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import type { Log } from './log.ts'
+import type { Peer } from './peer.ts'
 import type { Role } from './stream-access.ts'
 import { type Player, StreamFanOut } from './stream-fan-out.ts'
 
@@ -35,6 +36,8 @@ export interface LiveTransmitOptions {
   readonly path: string
   /** Encrypts both ends. Has no character that an address would encode, since the program does not decode addresses. */
   readonly passphrase?: string | undefined
+  /** The least latency of a publisher with several network paths. */
+  readonly srtlaLatencyMillisMin?: number | undefined
   readonly log: Log
 }
 
@@ -48,14 +51,19 @@ export function engineAddress(pid: number): string {
   return `127.${64 + ((pid >> 16) & 0x3f)}.${(pid >> 8) & 0xff}.${pid & 0xff}`
 }
 
-export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmitOptions): Engine {
+export function createLiveTransmitEngine({
+  path,
+  passphrase,
+  srtlaLatencyMillisMin,
+  log,
+}: LiveTransmitOptions): Engine {
   const fanOut = new StreamFanOut()
   const address = engineAddress(process.pid)
   const children = new Set<ChildProcess>()
   /** Also those of processes that have not bound theirs yet. */
   const ports = new Set<number>()
 
-  const start = async (role: Role) => {
+  const start = async (role: Role, protocol: Peer['protocol']) => {
     // Counted by ports, since a process has its port before it starts.
     if (ports.size >= processesMax) throw new Error(`${processesMax} processes of ${program} are running`)
     const port = await findFreePort(address, ports)
@@ -66,6 +74,10 @@ export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmit
       rcvbuf: String(bufferBytes),
       sndbuf: String(bufferBytes),
       ...(passphrase === undefined ? {} : { passphrase }),
+      // Both ends agree on the greater one of theirs.
+      ...(protocol === 'srtla' && srtlaLatencyMillisMin !== undefined
+        ? { latency: String(srtlaLatencyMillisMin) }
+        : {}),
     })
     const listener = `srt://${address}:${port}?${query}`
     const addresses = role === 'publish' ? [listener, 'file://con'] : ['file://con', listener]
@@ -83,8 +95,8 @@ export function createLiveTransmitEngine({ path, passphrase, log }: LiveTransmit
     return { child, port }
   }
 
-  const open = async (role: Role): Promise<EngineEnd> => {
-    const { child, port } = await start(role)
+  const open = async (role: Role, protocol: Peer['protocol']): Promise<EngineEnd> => {
+    const { child, port } = await start(role, protocol)
     const ended = awaitEnd(child)
     const close = () => void child.kill('SIGKILL')
     const end = { address, port, ended, connected() {}, close }

@@ -79,10 +79,11 @@ async function run(settings: Settings): Promise<number> {
 
 /** @returns undefined for a relay that refuses streams, for example where no engine is installed. */
 function chooseEngine(settings: Settings, log: Log): Engine | undefined {
-  const { engine, searchPath, srtPassphrase, sls, instanceId } = settings
+  const { engine, searchPath, srtPassphrase, srtlaLatencyMillisMin, sls, instanceId } = settings
   if (sls !== undefined) return createSlsEngine({ server: sls, streamName: instanceId, log })
   const path = engine === 'none' ? undefined : findLiveTransmit(searchPath)
-  if (path !== undefined) return createLiveTransmitEngine({ path, passphrase: srtPassphrase, log })
+  if (path !== undefined)
+    return createLiveTransmitEngine({ path, passphrase: srtPassphrase, srtlaLatencyMillisMin, log })
   if (engine === 'srt-live-transmit') throw new SettingsError(['SVC_RELAY_ENGINE: srt-live-transmit is not installed'])
   log('warn', 'this relay forwards no video: srt-live-transmit is not installed (Debian and Ubuntu: srt-tools)', {})
   return undefined

@@ -8,6 +8,7 @@ import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../domain/relay/engines.ts'
 import type { RelayPorts } from '../domain/relay/ports.ts'
+import { type StatsAddresses, statsAddresses } from '../domain/relay/stats-addresses.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { isStreamToken, type RelaySession } from './session.ts'
 import {
@@ -42,6 +43,9 @@ export interface Settings {
   readonly sls: SlsServer | undefined
   /** Publishers and players must encrypt with it. */
   readonly srtPassphrase: string | undefined
+  /** The least latency of a stream over several links. */
+  readonly srtlaLatencyMillisMin: number
+  readonly statsAddresses: StatsAddresses
   /** The folders of programs, as in `PATH`. */
   readonly searchPath: string
 }
@@ -107,6 +111,16 @@ export function readSettings(args: readonly string[], env: Environment): Setting
       isValid: (t) => /^([A-Za-z0-9._-]{10,79})?$/.test(t),
       problem: 'is not 10 to 79 letters, digits, dots, hyphens and underscores',
     },
+    SVC_RELAY_SRTLA_LATENCY_MS_MIN: {
+      value: env.SVC_RELAY_SRTLA_LATENCY_MS_MIN ?? '1000',
+      isValid: (t) => /^\d+$/.test(t) && Number(t) <= 10_000,
+      problem: 'is not a number of milliseconds from 0 to 10000',
+    },
+    SVC_RELAY_STATS_ADDRESSES: {
+      value: env.SVC_RELAY_STATS_ADDRESSES ?? 'masked',
+      isValid: (t) => statsAddresses.some((each) => each === t),
+      problem: `is not one of ${statsAddresses.join(', ')}`,
+    },
   } satisfies Record<string, Check>
   const isSls = env.SVC_RELAY_ENGINE === 'sls'
   const allChecks = { ...checks, ...listSessionChecks(values.session, env), ...(isSls ? listSlsChecks(env) : {}) }
@@ -135,6 +149,8 @@ export function readSettings(args: readonly string[], env: Environment): Setting
     engine: textOf('SVC_RELAY_ENGINE') as RelayEngineSetting,
     sls: isSls ? slsServerOf(env) : undefined,
     srtPassphrase: textOf('SVC_RELAY_SRT_PASSPHRASE') || undefined,
+    srtlaLatencyMillisMin: Number(textOf('SVC_RELAY_SRTLA_LATENCY_MS_MIN')),
+    statsAddresses: textOf('SVC_RELAY_STATS_ADDRESSES') as StatsAddresses,
     searchPath: env.PATH ?? '',
   })
 }

@@ -169,7 +169,7 @@ export class SrtConnection {
 
   async #open(): Promise<void> {
     const { engine, role, conclusion } = this.#options
-    const end = await engine.open(role)
+    const end = await engine.open(role, this.peer.protocol)
     this.#end = end
     if (this.#isClosed()) {
       end.close()

@@ -14,6 +14,8 @@ const keepalivesBurst = 4
 
 /** A network path of an encoder, identified by its source address. */
 export interface Link {
+  /** Says nothing about the address. */
+  readonly id: string
   readonly addr: string
   readonly remote: Remote
   readonly group: SrtlaGroup
@@ -108,11 +110,11 @@ export class SrtlaGroup implements Peer {
     this.#sendTo(datagram, link.remote)
   }
 
-  addLink(addr: string, remote: Remote, now: number): Link {
+  addLink(id: string, addr: string, remote: Remote, now: number): Link {
     const counters = { bytes: 0, pkts: 0, firstAt: now, lastAt: now, unacknowledged: [], credit: 0 }
     const keepalives = new RateLimit(keepalivesPerSecond, keepalivesBurst)
     const measures = new LinkMeasures(now)
-    const link: Link = { addr, remote, group: this, ...counters, keepalives, measures, place: this.#findPlace() }
+    const link: Link = { id, addr, remote, group: this, ...counters, keepalives, measures, place: this.#findPlace() }
     this.links.set(addr, link)
     this.latestLink = link
     return link

@@ -63,6 +63,8 @@ const defaultLimits: SrtlaLimits = {
 
 /** The counters of a link. They start at 0 when the link registers, and count SRT packets. */
 export interface LinkCounters {
+  /** Stable while the link is registered. */
+  readonly id: string
   /** `ip:port`. */
   readonly addr: string
   readonly bytes: number
@@ -84,6 +86,7 @@ export class SrtlaReceiver {
   readonly #groups = new Map<string, SrtlaGroup>()
   readonly #links = new Map<string, Link>()
   #groupsCreated = 0
+  #linksCreated = 0
   #admitted: SrtlaGroup | undefined
 
   constructor(deps: SrtlaDeps, limits: Partial<SrtlaLimits> = {}) {
@@ -143,8 +146,8 @@ export class SrtlaReceiver {
     return [...(this.#admitted?.links.values() ?? [])]
       .filter((link) => now - link.lastAt <= this.#limits.linkSilenceMillisMax)
       .map((link) => {
-        const { addr, bytes, pkts, firstAt, lastAt } = link
-        return { addr, bytes, pkts, firstAt, lastAt, reading: link.group.read(link, now) }
+        const { id, addr, bytes, pkts, firstAt, lastAt } = link
+        return { id, addr, bytes, pkts, firstAt, lastAt, reading: link.group.read(link, now) }
       })
   }
 
@@ -194,7 +197,8 @@ export class SrtlaReceiver {
     if (known && known.group === this.#admitted && !this.#isStale(known, now)) return 'reg_err'
     if (!this.#hasPlaceForLink(group, now)) return 'reg_err'
     if (known) this.#removeLink(known, now)
-    this.#links.set(addr, group.addLink(addr, remote, now))
+    this.#linksCreated += 1
+    this.#links.set(addr, group.addLink(`link-${this.#linksCreated}`, addr, remote, now))
     return 'reg3'
   }
 

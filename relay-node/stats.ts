@@ -4,6 +4,7 @@
  */
 import type { RelayEngine } from '../domain/relay/engines.ts'
 import { judgeLinks, type LinkJudgement, type LinkReason, type LinkVerdict } from '../domain/relay/links.ts'
+import { maskAddress } from './addresses.ts'
 import type { IngestRates } from './ingest.ts'
 import type { LossReportCounters } from './loss-reports.ts'
 import type { SrtConnection } from './srt-connection.ts'
@@ -12,6 +13,9 @@ import type { LinkCounters } from './srtla-receiver.ts'
 
 /** One network path of an encoder. */
 export interface LinkStats {
+  /** Extends srtla's format. Stable while the link is registered. */
+  readonly id: string
+  /** The host is masked, unless the relay is set to show it. */
   readonly addr: string
   readonly bytes: number
   readonly pkts: number
@@ -19,8 +23,6 @@ export interface LinkStats {
   readonly share_pct: number
   readonly last_ms_ago: number
   readonly uptime_s: number
-  /** Stable while the connection lives. */
-  readonly id?: string
   readonly rtt_ms?: number
   /** The longest time without a datagram, in the last 10 seconds. */
   readonly gap_ms_max?: number
@@ -78,18 +80,20 @@ export interface ShownGroup {
   readonly links: readonly LinkCounters[]
   /** Of the publisher's connection. */
   readonly latencyMillis: number
+  readonly areAddressesShown: boolean
 }
 
 /** The group of the publisher. */
-export function showGroup({ id, totalBytes, links, latencyMillis }: ShownGroup, now: number): GroupStats {
+export function showGroup({ id, totalBytes, links, ...shown }: ShownGroup, now: number): GroupStats {
   const present = links.reduce((sum, link) => sum + link.bytes, 0)
-  const verdicts = judge(links, latencyMillis, now)
+  const verdicts = judge(links, shown.latencyMillis, now)
   return {
     id,
     conn_count: links.length,
     total_bytes: totalBytes,
     connections: links.map((link) => ({
-      addr: link.addr,
+      id: link.id,
+      addr: shown.areAddressesShown ? link.addr : maskAddress(link.addr),
       bytes: link.bytes,
       pkts: link.pkts,
       share_pct: percentOf(link.bytes, present),

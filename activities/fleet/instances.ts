@@ -80,9 +80,10 @@ export async function launchInstance(
 
 function relaySettings({ apiUrl, relayAuthSecrets, relay }: Config, instanceId: string) {
   const [masterSecret = ''] = relayAuthSecrets
-  const { healthIntervalSeconds, engine, srtPassphrase, sls } = relay
+  const { healthIntervalSeconds, engine, srtPassphrase, srtlaLatencyMillisMin, statsAddresses, sls } = relay
   const relayAuthSecret = instanceSecret(masterSecret, instanceId)
-  return { apiUrl, relayAuthSecret, capMbps, healthIntervalSeconds, engine, srtPassphrase, sls }
+  const stream = { engine, srtPassphrase, srtlaLatencyMillisMin, statsAddresses, sls }
+  return { apiUrl, relayAuthSecret, capMbps, healthIntervalSeconds, ...stream }
 }
 
 /**

@@ -126,6 +126,8 @@ const configOf = (v: Values) => ({
     /** Where relays on this machine find their engine. */
     searchPath: v.PATH,
     srtPassphrase: v.SVC_RELAY_SRT_PASSPHRASE,
+    srtlaLatencyMillisMin: v.SVC_RELAY_SRTLA_LATENCY_MS_MIN,
+    statsAddresses: v.SVC_RELAY_STATS_ADDRESSES,
     sls: slsServer(v),
   },
   billing: billingConfig(v),

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { usageEnforcements } from '../../domain/billing/usage-cycle.ts'
 import { relayEngineSettings } from '../../domain/relay/engines.ts'
+import { statsAddresses } from '../../domain/relay/stats-addresses.ts'
 import { defaultRegions, regions } from './regions.ts'
 import {
   buildId,
@@ -196,6 +197,10 @@ export const variables = {
   SVC_RELAY_SRT_PASSPHRASE: apiAndWorker(srtPassphrase.optional(),
     '10 to 79 letters, digits, dots, hyphens and underscores. Publishers and players must encrypt with it, and it is part of the addresses that the owner of a session sees.',
     { isSecret }),
+  SVC_RELAY_SRTLA_LATENCY_MS_MIN: worker(number(0, 10_000).default(1000),
+    'Milliseconds. The least latency of a stream over several links: with the 120 ms that SRT has by itself, no packet of a slow link is in time. Encoders may ask for more. The engine `sls` has a setting of its own.'),
+  SVC_RELAY_STATS_ADDRESSES: worker(z.enum(statsAddresses).default('masked'),
+    'Whether `/stats` of a relay, which everyone can read, shows the addresses of the encoder: `masked` or `full`.'),
   SVC_RELAY_SLS_API_URL: apiAndWorker(url.optional(),
     'Base URL of the HTTP API of the SLS server. All four variables of it are required with the engine `sls`.'),
   SVC_RELAY_SLS_API_KEY: apiAndWorker(headerText.optional(), 'A key of that API.', { isSecret }),

@@ -5,6 +5,7 @@
 
 import type { RelayEngineSetting, SlsServer } from '../../domain/relay/engines.ts'
 import type { ProvisioningDetail } from '../../domain/relay/session.ts'
+import type { StatsAddresses } from '../../domain/relay/stats-addresses.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
@@ -36,6 +37,9 @@ export interface RelaySpec {
   readonly sls?: SlsServer | undefined
   /** Publishers and players must encrypt with it. */
   readonly srtPassphrase?: string | undefined
+  /** The least latency of a stream over several links. */
+  readonly srtlaLatencyMillisMin?: number | undefined
+  readonly statsAddresses?: StatsAddresses | undefined
 }
 
 /** The address and the ports of a relay. SRTLA, publish and play are UDP; stats is HTTP. */

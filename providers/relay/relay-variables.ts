@@ -10,6 +10,10 @@ export const relayVariables = (spec: RelaySpec): Readonly<Record<string, string>
   SVC_RELAY_ENGINE: spec.engine,
   ...(spec.sls ? slsVariables(spec.sls) : {}),
   SVC_RELAY_SRT_PASSPHRASE: spec.srtPassphrase ?? '',
+  ...(spec.srtlaLatencyMillisMin === undefined
+    ? {}
+    : { SVC_RELAY_SRTLA_LATENCY_MS_MIN: String(spec.srtlaLatencyMillisMin) }),
+  ...(spec.statsAddresses === undefined ? {} : { SVC_RELAY_STATS_ADDRESSES: spec.statsAddresses }),
 })
 
 const slsVariables = ({ apiUrl, apiKey, publishPort, playPort }: SlsServer) => ({

@@ -1,6 +1,6 @@
 /** Which addresses count as one subscriber, and as one network. */
 import { describe, expect, test } from 'vitest'
-import { networkOf, subscriberOf, unmapAddress } from '../../relay-node/addresses.ts'
+import { maskAddress, networkOf, subscriberOf, unmapAddress } from '../../relay-node/addresses.ts'
 
 test.each([
   ['::ffff:203.0.113.9', '203.0.113.9'],
@@ -20,6 +20,17 @@ describe('the subscriber of an address', () => {
     ['::1', '0:0:0:0'],
     ['fe80::1%eth0', 'fe80:0:0:0'],
   ])('%s is %s', (address, subscriber) => expect(subscriberOf(address)).toBe(subscriber))
+})
+
+describe('what a masked address and port shows', () => {
+  test.each([
+    ['203.0.113.9:46859', '203.0.0.0:46859'],
+    ['[::ffff:203.0.113.9]:46859', '203.0.0.0:46859'],
+    ['[2001:db8:7:1::9]:46859', '[2001:db8::]:46859'],
+    ['[2001::9]:46859', '[2001::]:46859'],
+    ['[::1]:46859', '[::]:46859'],
+    ['no address', '0.0.0.0:0'],
+  ])('of %s is %s', (addr, shown) => expect(maskAddress(addr)).toBe(shown))
 })
 
 describe('the network of an address', () => {

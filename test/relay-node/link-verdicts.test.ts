@@ -40,7 +40,10 @@ function judgeSet(seed: number, defect: (typeof defects)[number] | undefined) {
     return index === bad && defect ? spoil(link, defect, random) : link
   })
   const measured = simulate({ links, random, isReporting: seed % 2 === 0, latencyMillis })
-  const { connections } = showGroup({ id: 'srtla', totalBytes: 0, links: measured, latencyMillis }, simulatedMillis)
+  const { connections } = showGroup(
+    { id: 'srtla', totalBytes: 0, links: measured, latencyMillis, areAddressesShown: false },
+    simulatedMillis,
+  )
   return { bad, connections }
 }
 

@@ -94,6 +94,7 @@ async function givenRelay() {
     ports: { srtlaPort: 0, publishPort: 0, playPort: 0 },
     streamToken,
     capMbps: 48,
+    statsAddresses: 'masked',
     log,
     engine: await givenEngine(),
   })

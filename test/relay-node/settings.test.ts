@@ -42,6 +42,8 @@ test('ids are read from arguments, and secrets from the environment', () => {
     capMbps: 48,
     engine: 'auto',
     srtPassphrase: undefined,
+    srtlaLatencyMillisMin: 1_000,
+    statsAddresses: 'masked',
     searchPath: '',
     host: '127.0.0.1',
     ports: { srtlaPort: 0, publishPort: 0, playPort: 0, statsPort: 0 },
@@ -92,6 +94,14 @@ test('an invalid secret is not shown', () => {
 
   expect(problems).toContain('SVC_RELAY_AUTH_SECRET contains characters that are not allowed in a header')
   expect(problems).not.toMatch(/two|short/)
+})
+
+test.each([
+  ['SVC_RELAY_SRTLA_LATENCY_MS_MIN', ['-1', '1.5', '10001', 'long', '']],
+  ['SVC_RELAY_STATS_ADDRESSES', ['none', 'MASKED', '']],
+])('%s has to be one of its values', (name, texts) => {
+  for (const text of texts)
+    expect(problemsOf(() => readSettings(args, { ...env, [name]: text }))).toContain(`${name} is not`)
 })
 
 test.each(['short', 'with a space in it', 'plus+and%percent', 'a'.repeat(80)])(

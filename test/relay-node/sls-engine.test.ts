@@ -21,8 +21,12 @@ function givenEngine(apiUrl: string, apiKey = slsKey) {
 test('the stream ids of a relay are registered for its lifetime, and are its own instead of those with the token', async () => {
   const sls = await givenSls('OpenIRL')
   const { engine } = givenEngine(sls.apiUrl)
-  expect(await engine.open('publish')).toMatchObject({ address: '127.0.0.1', port: 4001, streamId: ids.publisher })
-  expect(await engine.open('play')).toMatchObject({ address: '127.0.0.1', port: 4000, streamId: ids.player })
+  expect(await engine.open('publish', 'srt')).toMatchObject({
+    address: '127.0.0.1',
+    port: 4001,
+    streamId: ids.publisher,
+  })
+  expect(await engine.open('play', 'srt')).toMatchObject({ address: '127.0.0.1', port: 4000, streamId: ids.player })
   expect([...sls.registered]).toEqual([[ids.player, ids.publisher]])
   await engine.close()
   expect(sls.registered.size).toBe(0)
@@ -32,16 +36,16 @@ test('ids that a killed relay left registered are used again', async () => {
   const sls = await givenSls('OpenIRL')
   sls.registered.set(ids.player, ids.publisher)
   const { engine } = givenEngine(sls.apiUrl)
-  expect(await engine.open('publish')).toMatchObject({ streamId: ids.publisher })
+  expect(await engine.open('publish', 'srt')).toMatchObject({ streamId: ids.publisher })
 })
 
 test('while the server is away a connection fails, and the next one after its return succeeds', async () => {
   const sls = await givenSls('OpenIRL')
   await sls.close()
   const { engine, logged } = givenEngine(sls.apiUrl)
-  await expect(engine.open('publish')).rejects.toThrow()
+  await expect(engine.open('publish', 'srt')).rejects.toThrow()
   const returned = await givenSls('OpenIRL', { port: sls.port })
-  await engine.open('publish')
+  await engine.open('publish', 'srt')
   expect(returned.registered.size).toBe(1)
   expect(logged.join()).toContain('the registration at SLS failed')
 })
@@ -49,7 +53,7 @@ test('while the server is away a connection fails, and the next one after its re
 test('a wrong key refuses connections with the reason, which does not contain the key', async () => {
   const { apiUrl } = await givenSls('OpenIRL')
   const { engine, logged } = givenEngine(apiUrl, 'another-key')
-  await expect(engine.open('publish')).rejects.toThrow('SLS answered 401 to the registration of stream ids')
+  await expect(engine.open('publish', 'srt')).rejects.toThrow('SLS answered 401 to the registration of stream ids')
   await engine.close()
   expect(logged.join()).not.toContain('another-key')
 })
@@ -57,7 +61,7 @@ test('a wrong key refuses connections with the reason, which does not contain th
 test('a server without a register is used as it is, and disconnects a publisher on request, but not a player', async () => {
   const sls = await givenSls('irl-srt-server')
   const { engine, logged } = givenEngine(sls.apiUrl)
-  const [publisher, player] = [await engine.open('publish'), await engine.open('play')]
+  const [publisher, player] = [await engine.open('publish', 'srt'), await engine.open('play', 'srt')]
   player.close()
   publisher.close()
   await engine.close()
@@ -68,9 +72,9 @@ test('a server without a register is used as it is, and disconnects a publisher 
 test('the disconnect of a publisher does not reach the next one', async () => {
   const sls = await givenSls('irl-srt-server', { disconnectMillis: 100 })
   const { engine } = givenEngine(sls.apiUrl)
-  const first = await engine.open('publish')
+  const first = await engine.open('publish', 'srt')
   first.close()
-  await engine.open('publish')
+  await engine.open('publish', 'srt')
   expect(sls.disconnected).toEqual([ids.publisher])
 })
 

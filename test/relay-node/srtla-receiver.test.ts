@@ -370,8 +370,15 @@ describe('counters', () => {
     scene.isLink(b)
 
     expect(scene.receiver.links(scene.now)).toMatchObject([
-      { addr: '198.51.100.7:1', bytes: 1_352, pkts: 2, firstAt: registeredAt, lastAt: registeredAt + 500 },
-      { addr: '198.51.100.7:2', bytes: 20, pkts: 1, firstAt: registeredAt, lastAt: registeredAt + 1_000 },
+      {
+        id: 'link-1',
+        addr: '198.51.100.7:1',
+        bytes: 1_352,
+        pkts: 2,
+        firstAt: registeredAt,
+        lastAt: registeredAt + 500,
+      },
+      { id: 'link-2', addr: '198.51.100.7:2', bytes: 20, pkts: 1, firstAt: registeredAt, lastAt: registeredAt + 1_000 },
     ])
   })
 
