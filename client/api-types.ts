@@ -2271,6 +2271,7 @@ export interface components {
             bitrate_kbps: number;
             rtt_ms: number | null;
             loss_pct: number | null;
+            repeat_pct: number | null;
             links: number;
             players: number;
             engine: ("srt-live-transmit" | "sls" | "none") | null;
@@ -2380,6 +2381,8 @@ export interface components {
                 publishing: boolean;
                 bitrate_kbps: number;
                 links: number;
+                /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
+                repeat_pct?: number;
                 /** Format: date-time */
                 since: string;
             } | null;
@@ -2461,6 +2464,8 @@ export interface components {
                 publishing: boolean;
                 bitrate_kbps: number;
                 links: number;
+                /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
+                repeat_pct?: number;
                 /** Format: date-time */
                 since: string;
             } | null;
@@ -5018,6 +5023,8 @@ export interface operations {
                                 publishing: boolean;
                                 bitrate_kbps: number;
                                 links: number;
+                                /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
+                                repeat_pct?: number;
                                 /** Format: date-time */
                                 since: string;
                             } | null;
@@ -5179,6 +5186,8 @@ export interface operations {
                         bitrate_kbps?: number;
                         rtt_ms?: number;
                         loss_pct?: number;
+                        /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
+                        repeat_pct?: number;
                         links?: number;
                         players?: number;
                         /** @description The bytes that the process of the relay has received. A new process begins at 0. */
@@ -6173,6 +6182,8 @@ export interface operations {
                                 publishing: boolean;
                                 bitrate_kbps: number;
                                 links: number;
+                                /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
+                                repeat_pct?: number;
                                 /** Format: date-time */
                                 since: string;
                             } | null;

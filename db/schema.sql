@@ -406,7 +406,8 @@ create table relay_health (
   recent_bitrate_kbps   integer[],
   recent_slot           integer,
   process_started_at_ms bigint,
-  publishing_ms         bigint
+  publishing_ms         bigint,
+  repeat_pct            real
 ) with (fillfactor = 50);
 
 create trigger relay_health_notify_insert after insert on relay_health for each row when (new.is_publishing is not null) execute function notify_relay_publishing_changed();

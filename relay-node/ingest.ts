@@ -12,6 +12,8 @@ export interface IngestSummary {
   readonly rtt_ms?: number
   /** Packets that were lost on the way, also those that were sent again in time, of the last two seconds. */
   readonly loss_pct?: number
+  /** Of the packets that came, those that had been sent before, of the last two seconds. */
+  readonly repeat_pct?: number
   /** Network paths of the publisher. */
   readonly links: number
   readonly players: number
@@ -37,14 +39,17 @@ interface Sample {
   readonly bytes: number
   readonly packets: number
   readonly lost: number
+  readonly copies: number
+  readonly repeats: number
 }
 
 export interface IngestRates {
   readonly bitrateKbps: number
   readonly lossPct: number
+  readonly repeatPct: number
 }
 
-const noRates: IngestRates = { bitrateKbps: 0, lossPct: 0 }
+const noRates: IngestRates = { bitrateKbps: 0, lossPct: 0, repeatPct: 0 }
 
 /** Rates over the last two seconds, and totals over all publishers. To be sampled about twice a second. */
 export class IngestMeter {
@@ -59,8 +64,8 @@ export class IngestMeter {
       this.#samples = []
     }
     if (connection === undefined) return
-    const { dataBytes: bytes, dataPackets: packets, loss } = connection.counters
-    this.#samples.push({ at: now, bytes, packets, lost: loss.recovered + loss.dropped })
+    const { dataBytes: bytes, dataPackets: packets, copies, repeats, loss } = connection.counters
+    this.#samples.push({ at: now, bytes, packets, lost: loss.recovered + loss.dropped, copies, repeats })
     // The oldest sample that is kept marks the beginning of the window.
     while (this.#samples[1] !== undefined && now - this.#samples[1].at >= windowMillis) this.#samples.shift()
   }
@@ -73,16 +78,21 @@ export class IngestMeter {
   rates(now: number): IngestRates {
     const [from] = this.#samples
     if (from === undefined || this.#connection === undefined || !this.isPublishing(now)) return noRates
-    const { dataBytes, dataPackets, loss } = this.#connection.counters
+    const { dataBytes, dataPackets, copies, repeats, loss } = this.#connection.counters
     const millis = Math.max(now - from.at, windowMillisMin)
     const packets = dataPackets - from.packets
     const lost = loss.recovered + loss.dropped - from.lost
     return {
       bitrateKbps: Math.round(((dataBytes - from.bytes) * 8) / millis),
-      lossPct: packets === 0 ? 0 : Math.round(Math.min(lost / packets, 1) * 1000) / 10,
+      lossPct: percentOf(lost, packets),
+      repeatPct: percentOf(repeats - from.repeats, packets + copies - from.copies),
     }
   }
 }
+
+/** With one decimal, at most 100. */
+const percentOf = (part: number, whole: number): number =>
+  whole === 0 ? 0 : Math.round(Math.min(part / whole, 1) * 1000) / 10
 
 export interface IngestView {
   readonly meter: IngestMeter
@@ -104,13 +114,13 @@ export function summarizeIngest({
   now,
 }: IngestView): IngestSummary {
   const publishing = meter.isPublishing(now)
-  const { bitrateKbps, lossPct } = meter.rates(now)
+  const { bitrateKbps, lossPct, repeatPct } = meter.rates(now)
   const rtt = connection?.counters.rttMillis
   return {
     publishing,
     bitrate_kbps: bitrateKbps,
     ...(publishing && rtt !== undefined ? { rtt_ms: Math.round(rtt * 10) / 10 } : {}),
-    ...(publishing ? { loss_pct: lossPct } : {}),
+    ...(publishing ? { loss_pct: lossPct, repeat_pct: repeatPct } : {}),
     links: publishing ? links : 0,
     players,
     bytes_total: meter.totals.bytes,

@@ -7,6 +7,16 @@ export const formatBitrate = (kbps: number): string =>
 /** `1 link`, `3 links`. SRT without SRTLA has none. `relays.js` formats it in the same way. */
 export const formatLinks = (links: number): string => (links === 1 ? '1 link' : `${links} links`)
 
+/** Below it repeats are no reason to do anything. */
+const repeatPctMin = 5
+
+/**
+ * `, 7 of 100 packets repeated`; empty for few.
+ * @param repeatPct in percent; undefined where it is not known. `relays.js` formats it in the same way.
+ */
+export const formatRepeats = (repeatPct = 0): string =>
+  repeatPct > repeatPctMin ? `, ${Math.round(repeatPct)} of 100 packets repeated` : ''
+
 const units = [
   ['TB', 1e12],
   ['GB', 1e9],

@@ -13,6 +13,7 @@ export const IngestSummaryView = z
     bitrate_kbps: z.int(),
     rtt_ms: z.number().nullable(),
     loss_pct: z.number().nullable(),
+    repeat_pct: z.number().nullable(),
     links: z.int(),
     players: z.int(),
     engine: z.enum(ingestEngines).nullable(),

@@ -41,7 +41,7 @@ const activeDockSession = {
   reason: 'relay_ready',
   relay_host_masked: '198.51.x.x',
   active_at: '2026-08-01T18:00:21.000Z',
-  ingest: { publishing: true, bitrate_kbps: 5200, links: 3, since: '2026-08-01T18:01:10.000Z' },
+  ingest: { publishing: true, bitrate_kbps: 5200, links: 3, repeat_pct: 0.4, since: '2026-08-01T18:01:10.000Z' },
 }
 
 const instance = {

@@ -21,7 +21,16 @@ export const LiveFields = z.object({
       'Whether `idle_ends_at` is near or past: an hour away, or a quarter of the time until `ends_at` where that is below three hours.',
     ),
   ingest: z
-    .object({ publishing: z.boolean(), bitrate_kbps: z.int(), links: z.int(), since: timestamp })
+    .object({
+      publishing: z.boolean(),
+      bitrate_kbps: z.int(),
+      links: z.int(),
+      repeat_pct: z
+        .number()
+        .optional()
+        .describe('Of the packets of the stream that came, those that had been sent before, in percent.'),
+      since: timestamp,
+    })
     .nullable()
     .optional()
     .describe(
@@ -150,6 +159,7 @@ function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<t
     publishing: shown.isPublishing,
     bitrate_kbps: shown.bitrateKbps,
     links: shown.links,
+    ...(shown.isPublishing && row.repeatPct !== null ? { repeat_pct: row.repeatPct } : {}),
     since: shown.since.toISOString(),
   }
 }

@@ -164,7 +164,7 @@ export const exportedTables: readonly ExportedTable[] = [
     table: 'relay_health',
     isOwn: isOfSession,
     columns: words(`
-      session_id instance_id last_report_at idle_since ingest_at is_publishing bitrate_kbps links players rtt_ms loss_pct engine
+      session_id instance_id last_report_at idle_since ingest_at is_publishing bitrate_kbps links players rtt_ms loss_pct repeat_pct engine
       publishing_since bytes_received peak_bitrate_kbps seconds_publishing recent_bitrate_kbps`),
     leftOut: { bytes_total: internal, publishing_ms: internal, process_started_at_ms: internal, recent_slot: internal },
   },

@@ -60,7 +60,7 @@ export async function recordReports(
     with report as (
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
         place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
-        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, engine text, bytes_total bigint,
+        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, repeat_pct real, engine text, bytes_total bigint,
         publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
@@ -76,18 +76,18 @@ export async function recordReports(
         -- Of a stopped session the time of the last report stays as it was.
         case when state = 'stopped' then created_at else now() end as reported_at
       from matched left join lateral (
-        select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine where state <> 'stopped'
+        select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine where state <> 'stopped'
       ) summary on true
       where not is_other_instance and (state <> 'stopped'
         or bound_instance_id is not null and stopped_at > now() - interval '1 minute')
     ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
-        bitrate_kbps, links, players, rtt_ms, loss_pct, engine, publishing_since, bytes_total,
+        bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine, publishing_since, bytes_total,
         publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
         recent_slot)
       select distinct on (session_id) session_id, instance_id, reported_at, case when is_idle then now() end,
         case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
-        engine, case when is_publishing is not null then now() end, bytes_total,
+        repeat_pct, engine, case when is_publishing is not null then now() end, bytes_total,
         publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
         peak_bitrate_kbps, case when is_publishing is not null then array[bitrate_kbps] end,
         case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
@@ -121,6 +121,7 @@ export async function recordReports(
         players = coalesce(excluded.players, h.players),
         rtt_ms = case when excluded.ingest_at is null then h.rtt_ms else excluded.rtt_ms end,
         loss_pct = case when excluded.ingest_at is null then h.loss_pct else excluded.loss_pct end,
+        repeat_pct = case when excluded.ingest_at is null then h.repeat_pct else excluded.repeat_pct end,
         engine = case when excluded.ingest_at is null then h.engine else excluded.engine end,
         publishing_since = case
           when excluded.is_publishing <> h.is_publishing or h.is_publishing is null then excluded.publishing_since
@@ -160,6 +161,7 @@ const toRecord = ({ sessionId, instanceId, hasOwnSecret, isIdle, ingest }: Healt
   players: ingest.summary?.players,
   rtt_ms: ingest.summary?.rttMs,
   loss_pct: ingest.summary?.lossPct,
+  repeat_pct: ingest.summary?.repeatPct,
   engine: ingest.summary?.engine,
   bytes_total: ingest.bytesTotal,
   publishing_ms: ingest.publishingMs,
@@ -184,7 +186,7 @@ export const activeSeconds = (sql: Sql) =>
 /** The last summary and the totals of a session; undefined before the first summary. */
 export const findIngestSummary = async (sql: Sql, sessionId: string): Promise<IngestSummaryRow | undefined> =>
   first(sql<IngestSummaryRow[]>`
-    select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, ingest_at, publishing_since,
+    select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine, ingest_at, publishing_since,
       bytes_received::float8, peak_bitrate_kbps, seconds_publishing, ${activeSeconds(sql)}
     from relay_health h join relay_sessions s on s.id = h.session_id
     where session_id = ${sessionId} and is_publishing is not null`)

@@ -95,7 +95,7 @@ export const findSessionRecord = async (
 ): Promise<(SessionRecordRow & IngestRow & RecentBitrateRow) | undefined> =>
   first(sql<(SessionRecordRow & IngestRow & RecentBitrateRow)[]>`
     select ${recordColumns(sql)},
-      case when h.instance_id = s.instance_id then h.is_publishing end as is_publishing, h.bitrate_kbps, h.links,
+      case when h.instance_id = s.instance_id then h.is_publishing end as is_publishing, h.bitrate_kbps, h.links, h.repeat_pct,
       case when h.instance_id = s.instance_id then h.engine end as engine, h.publishing_since, h.ingest_at,
       extract(epoch from now() - h.ingest_at)::float8 as ingest_age_seconds, ${bitrateColumns(sql)}
     from ${recordTables(sql)} where s.id = ${sessionId} and s.user_id = ${userId}`)

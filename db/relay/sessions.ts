@@ -52,6 +52,7 @@ export interface IngestRow {
   isPublishing: boolean | null
   bitrateKbps: number | null
   links: number | null
+  repeatPct: number | null
   engine: IngestEngine | null
   publishingSince: Date | null
   ingestAt: Date | null
@@ -67,6 +68,7 @@ export const withoutIngest = (row: RelaySessionRow): ShownSessionRow => ({
   isPublishing: null,
   bitrateKbps: null,
   links: null,
+  repeatPct: null,
   engine: null,
   publishingSince: null,
   ingestAt: null,
@@ -79,7 +81,7 @@ export type OperatorSessionRow = ShownSessionRow & WithMaskedEmail
 /** The columns of {@link ShownSessionRow} and others, up to its conditions. */
 const selectShownAnd = (sql: Sql, others: Fragment) => sql`
   select ${relaySessionColumns(sql)}, ingest.* ${others} from relay_sessions left join lateral (
-    select is_publishing, bitrate_kbps, links, engine, publishing_since, ingest_at,
+    select is_publishing, bitrate_kbps, links, repeat_pct, engine, publishing_since, ingest_at,
       extract(epoch from now() - ingest_at)::float8 as ingest_age_seconds
     from relay_health h where h.session_id = relay_sessions.id and h.instance_id = relay_sessions.instance_id
   ) ingest on true`

@@ -15,6 +15,7 @@ export interface IngestStats {
   readonly bitrate_kbps?: number | undefined
   readonly rtt_ms?: number | undefined
   readonly loss_pct?: number | undefined
+  readonly repeat_pct?: number | undefined
   readonly links?: number | undefined
   readonly players?: number | undefined
   readonly bytes_total?: number | undefined
@@ -33,6 +34,8 @@ export interface IngestSummary {
   readonly players: number
   readonly rttMs: number | null
   readonly lossPct: number | null
+  /** Of the packets that came, those that had been sent before. */
+  readonly repeatPct: number | null
   readonly engine: IngestEngine | null
 }
 
@@ -80,6 +83,7 @@ const summarize = (stats: IngestStats, isPublishing: boolean): IngestSummary => 
   players: wholeUpTo(playersMax, stats.players),
   rttMs: stats.rtt_ms === undefined ? null : Math.min(stats.rtt_ms, rttMsMax),
   lossPct: stats.loss_pct === undefined ? null : Math.min(stats.loss_pct, 100),
+  repeatPct: stats.repeat_pct === undefined ? null : Math.min(stats.repeat_pct, 100),
   engine: stats.engine ?? null,
 })
 

@@ -8,7 +8,8 @@ const packetBytes = 1_250
 
 /** A publisher whose packets are counted without a network. */
 function createPublisher(meter: IngestMeter) {
-  const counters = { dataPackets: 0, dataBytes: 0, lastDataAt: Number.NEGATIVE_INFINITY, loss: new PacketLoss() }
+  const sums = { dataPackets: 0, dataBytes: 0, copies: 0, repeats: 0 }
+  const counters = { ...sums, lastDataAt: Number.NEGATIVE_INFINITY, loss: new PacketLoss() }
   const connection = { isOpen: true, counters: { ...counters, rttMillis: 42.04 } } as unknown as SrtConnection
   return {
     connection,
@@ -17,6 +18,7 @@ function createPublisher(meter: IngestMeter) {
       for (let n = 0; n < packets; n += 1) {
         counters.loss.receive(counters.dataPackets, isRetransmitted)
         counters.dataPackets += 1
+        if (isRetransmitted) counters.repeats += 1
       }
       counters.dataBytes += packets * packetBytes
       meter.totals.receive(packets * packetBytes, at)
@@ -62,6 +64,7 @@ test('the bitrate and the loss are those of the last two seconds', () => {
     bitrate_kbps: 4_000,
     rtt_ms: 42,
     loss_pct: 10,
+    repeat_pct: 10,
     links: 3,
     players: 1,
     bytes_total: (500 + 1_200) * packetBytes,

@@ -151,9 +151,11 @@ test('figures that arrive over the socket are shown without fetching the page', 
   const socket = await opened
   const fetched: string[] = []
   page.on('request', (request) => fetched.push(new URL(request.url()).pathname))
-  const ingest = { ...session?.ingest, bitrate_kbps: 7340, links: 1 }
+  const ingest = { ...session?.ingest, bitrate_kbps: 7340, links: 1, repeat_pct: 12.4 }
   socket.send(JSON.stringify({ type: 'session', session: { ...session, ingest } }))
-  await expect.poll(() => page.locator('.receiving').textContent()).toBe('Receiving 7.3 Mbps over 1 link')
+  await expect
+    .poll(() => page.locator('.receiving').textContent())
+    .toBe('Receiving 7.3 Mbps over 1 link, 12 of 100 packets repeated')
   expect(fetched).toEqual([])
   expect(faults).toEqual([])
 })

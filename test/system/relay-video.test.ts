@@ -57,6 +57,7 @@ testInRealTime('a stream of 60 seconds reaches two players whole, and its figure
     bitrate_kbps: expect.any(Number),
     rtt_ms: expect.any(Number),
     loss_pct: 0,
+    repeat_pct: 0,
     bytes_total: expect.any(Number),
     refused: {},
     started_at_ms: expect.any(Number),

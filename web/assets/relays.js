@@ -145,6 +145,8 @@ function showFigures({ session_id, ingest }) {
   setText(bitrate, formatBitrate(ingest.bitrate_kbps))
   const links = ingest.links === 1 ? '1 link' : `${ingest.links} links`
   setText(part.querySelector('[data-links]'), ingest.links === 0 ? '' : `over ${links}`)
+  const { repeat_pct: repeats = 0 } = ingest
+  setText(part.querySelector('[data-repeats]'), repeats > 5 ? `, ${Math.round(repeats)} of 100 packets repeated` : '')
 }
 
 const formatBitrate = (kbps) => (kbps < 1000 ? `${kbps} kbps` : `${(kbps / 1000).toFixed(1)} Mbps`)

@@ -44,7 +44,10 @@ const IngestFacts = ({ ingest }: { readonly ingest: Ingest }) => {
           ...(average === null ? [] : [`${formatBitrate(average)} on average`]),
           `${formatBitrate(ingest.peak_bitrate_kbps)} at most`,
         ].join(', '),
-        'Round trip, loss': `${ingest.rtt_ms === null ? 'unknown' : `${ingest.rtt_ms} ms`}, ${ingest.loss_pct === null ? 'unknown' : `${ingest.loss_pct} %`}`,
+        'Round trip, loss, repeats': [
+          ingest.rtt_ms === null ? 'unknown' : `${ingest.rtt_ms} ms`,
+          ...[ingest.loss_pct, ingest.repeat_pct].map((share) => (share === null ? 'unknown' : `${share} %`)),
+        ].join(', '),
         Received: `${formatBytes(ingest.bytes_received)} in ${formatDuration(ingest.seconds_publishing)}`,
         Players: ingest.players,
         Engine: ingest.engine ?? 'unknown',

@@ -1,11 +1,11 @@
 /**
- * Whether the stream arrives at a live relay. `relays.js` writes new figures of a stream into `data-bitrate` and
- * `data-links`.
+ * Whether the stream arrives at a live relay. `relays.js` writes new figures of a stream into `data-bitrate`,
+ * `data-links` and `data-repeats`.
  */
 import type { Session } from '../api-replies.ts'
 import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { hasLine, Sparkline } from '../charts/sparkline.tsx'
-import { formatBitrate, formatLinks } from '../stream-text.ts'
+import { formatBitrate, formatLinks, formatRepeats } from '../stream-text.ts'
 import { TimeAgo } from '../time-text.tsx'
 
 interface IngestProps {
@@ -42,6 +42,7 @@ function IngestText({ session, bitrates }: IngestProps) {
       <p class="receiving" data-ingest="publishing">
         Receiving <strong data-bitrate>{formatBitrate(ingest.bitrate_kbps)}</strong>{' '}
         <span data-links>{ingest.links === 0 ? '' : `over ${formatLinks(ingest.links)}`}</span>
+        <span data-repeats>{formatRepeats(ingest.repeat_pct)}</span>
       </p>
     )
   if (isAwaitingFirstVideo(session, bitrates))

@@ -21,6 +21,7 @@ interface Row {
   players: number
   rttMs: number | null
   lossPct: number | null
+  repeatPct: number | null
   engine: 'none' | null
   bytesTotal: string | null
   publishingMs: string | null
@@ -35,13 +36,14 @@ interface Row {
 async function readRecord(tx: Sql, sessionId: string): Promise<IngestRecord> {
   const [row] = await tx<Row[]>`
     select extract(epoch from ingest_at)::float8 as ingest_at, extract(epoch from publishing_since)::float8 as publishing_since,
-      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, engine, bytes_total, publishing_ms,
+      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine, bytes_total, publishing_ms,
       process_started_at_ms, bytes_received, peak_bitrate_kbps, seconds_publishing, to_json(recent_bitrate_kbps) as recent_bitrate_kbps, recent_slot
     from relay_health where session_id = ${sessionId}`
   if (!row) throw new Error('the report was not stored')
-  const { isPublishing, bitrateKbps, links, players, rttMs, lossPct, engine } = row
+  const { isPublishing, bitrateKbps, links, players, rttMs, lossPct, repeatPct, engine } = row
   return {
-    summary: isPublishing === null ? null : { isPublishing, bitrateKbps, links, players, rttMs, lossPct, engine },
+    summary:
+      isPublishing === null ? null : { isPublishing, bitrateKbps, links, players, rttMs, lossPct, repeatPct, engine },
     summaryAt: row.ingestAt,
     publishingSince: row.publishingSince,
     bytesTotal: row.bytesTotal === null ? null : Number(row.bytesTotal),
@@ -75,6 +77,7 @@ const stats: fc.Arbitrary<IngestStats> = fc.record(
     // Quarters are exact in single precision.
     rtt_ms: fc.integer({ min: 0, max: 4000 }).map((quarters) => quarters / 4),
     loss_pct: fc.integer({ min: 0, max: 500 }).map((quarters) => quarters / 4),
+    repeat_pct: fc.integer({ min: 0, max: 500 }).map((quarters) => quarters / 4),
     links: fc.oneof(fc.nat(5), fc.double({ min: 0, noNaN: true })),
     players: fc.nat(3),
     bytes_total: fc.oneof(fc.nat(), fc.nat({ max: 1e15 }), fc.double({ min: 0, noNaN: true })),

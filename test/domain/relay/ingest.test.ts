@@ -29,7 +29,15 @@ const silent: IngestStats = { publishing: false }
 describe('a summary', () => {
   test('has whole numbers within sane ranges', () => {
     expect(
-      readIngest({ publishing: true, bitrate_kbps: 1e9, rtt_ms: 1e9, loss_pct: 250, links: 2.6, players: 1e9 }).summary,
+      readIngest({
+        publishing: true,
+        bitrate_kbps: 1e9,
+        rtt_ms: 1e9,
+        loss_pct: 250,
+        repeat_pct: 250,
+        links: 2.6,
+        players: 1e9,
+      }).summary,
     ).toEqual({
       isPublishing: true,
       bitrateKbps: 1_000_000,
@@ -37,6 +45,7 @@ describe('a summary', () => {
       players: 1000,
       rttMs: 60_000,
       lossPct: 100,
+      repeatPct: 100,
       engine: null,
     })
   })
@@ -49,6 +58,7 @@ describe('a summary', () => {
       players: 0,
       rttMs: null,
       lossPct: null,
+      repeatPct: null,
       engine: 'sls',
     })
   })

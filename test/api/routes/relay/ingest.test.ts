@@ -23,6 +23,7 @@ const stream = {
   bitrate_kbps: 5200,
   rtt_ms: 41.5,
   loss_pct: 0.25,
+  repeat_pct: 12.5,
   links: 2,
   players: 1,
   bytes_total: 1_000_000,
@@ -178,7 +179,11 @@ describe('the ingest of a live session', () => {
     expect((await readSession()).ingest).toMatchObject({ publishing: false, bitrate_kbps: 0, links: 0 })
     await report(stream)
     const { ingest } = await readSession()
-    expect(ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, since: expect.stringMatching(/Z$/) })
+    const since = expect.stringMatching(/Z$/)
+    expect(ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, repeat_pct: 12.5, since })
+    // A relay of an earlier build.
+    await report({ ...stream, repeat_pct: undefined })
+    expect((await readSession()).ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, since })
     const { created_at } = await readSession()
     expect(Date.parse(ingest?.since ?? '')).toBeGreaterThan(Date.parse(created_at))
   })
@@ -264,6 +269,7 @@ test('operators see the whole summary and the totals of a session', async () => 
     bitrate_kbps: 300,
     rtt_ms: 41.5,
     loss_pct: 0.25,
+    repeat_pct: 12.5,
     links: 2,
     players: 1,
     engine: 'srt-live-transmit',
