@@ -2419,6 +2419,8 @@ export interface components {
                 srtla_url_v6?: string;
                 /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
                 srt_url_v6?: string;
+                /** @description A page of the relay about the links of the stream. Valid for four to five minutes. */
+                links_url?: string;
             } | null;
             /** Format: uuid */
             user_id: string;
@@ -2502,6 +2504,8 @@ export interface components {
                 srtla_url_v6?: string;
                 /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
                 srt_url_v6?: string;
+                /** @description A page of the relay about the links of the stream. Valid for four to five minutes. */
+                links_url?: string;
             } | null;
         };
         RelaySessionRecord: {
@@ -6220,6 +6224,8 @@ export interface operations {
                                 srtla_url_v6?: string;
                                 /** @description The same at the IPv6 address of the relay, where it has one. The links of an SRTLA group can use both. */
                                 srt_url_v6?: string;
+                                /** @description A page of the relay about the links of the stream. Valid for four to five minutes. */
+                                links_url?: string;
                             } | null;
                             /** Format: uuid */
                             user_id: string;

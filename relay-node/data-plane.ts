@@ -12,7 +12,15 @@ import { SrtGate } from './srt-gate.ts'
 import { isCall } from './srt-packets.ts'
 import { SrtlaGroup } from './srtla-group.ts'
 import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
-import { noPublisher, type PublishersReply, type StatsReply, showBonding, showGroup, showPublisher } from './stats.ts'
+import {
+  type GroupStats,
+  noPublisher,
+  type PublishersReply,
+  type StatsReply,
+  showBonding,
+  showGroup,
+  showPublisher,
+} from './stats.ts'
 import type { StatsSource } from './stats-server.ts'
 import { findObjection, type Role } from './stream-access.ts'
 import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
@@ -90,6 +98,14 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     publishPort.isolate(listRemotes([publisher]))
     playPort.isolate(listRemotes(gate.players))
   }
+  const showGroups = (addresses: StatsAddresses): GroupStats[] => {
+    const publisher = gate.publisher
+    if (publisher === undefined) return []
+    const { bytes: totalBytes, latencyMillis } = publisher.counters
+    const id = publisher.peer instanceof SrtlaGroup ? 'srtla' : 'publish'
+    const links = listLinks(gate, srtla)
+    return [showGroup({ id, totalBytes, links, latencyMillis, areAddressesShown: addresses === 'full' }, now())]
+  }
   const sweep = setInterval(() => {
     srtla.sweep(now())
     gate.sweep(now())
@@ -113,19 +129,15 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
         now: now(),
       }),
     showStats(): StatsReply {
-      const publisher = gate.publisher
-      const id = publisher?.peer instanceof SrtlaGroup ? 'srtla' : 'publish'
-      const { counters, bonding } = publisher ?? {}
-      const shown = { id, links: listLinks(gate, srtla), areAddressesShown: options.statsAddresses === 'full' }
+      const bonding = gate.publisher?.bonding
       return {
         ts: Math.round(now()),
         engine: engine?.name ?? 'none',
-        groups: counters
-          ? [showGroup({ ...shown, totalBytes: counters.bytes, latencyMillis: counters.latencyMillis }, now())]
-          : [],
+        groups: showGroups(options.statsAddresses),
         ...(bonding ? { bonding: showBonding(bonding) } : {}),
       }
     },
+    showLinks: () => showGroups('full').flatMap(({ connections }) => connections),
     showPublisher(streamId): PublishersReply {
       const publisher = gate.publisher
       const isKnown = findObjection('publish', streamId, gate.streamToken) === undefined

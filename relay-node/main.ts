@@ -40,10 +40,12 @@ async function run(settings: Settings): Promise<number> {
   const hosts = await chooseListeningHosts(host, log)
   const dataPlane = await startDataPlane({ ...settings, hosts, streamToken: session?.streamToken, engine, log })
   let deniedSince: Date | null = null
+  let ownSessionId = session?.sessionId
   const statsServer = await startStatsServer({
     hosts,
     port: settings.ports.statsPort,
     source: dataPlane,
+    owner: { secret: settings.authSecret, sessionId: () => ownSessionId },
     log,
     unknownSince: () => deniedSince,
   })
@@ -63,7 +65,10 @@ async function run(settings: Settings): Promise<number> {
     intervalSeconds: settings.healthIntervalSeconds,
     sessionId,
     instanceId,
-    onAssigned: ({ streamToken }) => dataPlane.acceptStreamToken(streamToken),
+    onAssigned(assigned) {
+      ownSessionId = assigned.sessionId
+      dataPlane.acceptStreamToken(assigned.streamToken)
+    },
     onDenied: (since) => {
       deniedSince = since
     },

@@ -1,18 +1,21 @@
 /**
- * The HTTP port of a relay: statistics for the plugin, for stream overlays and for scene switchers. It has no
- * authentication.
+ * The HTTP port of a relay: statistics for the plugin, for stream overlays and for scene switchers, without
+ * authentication, and the page about links for the owner.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { ConnectionPlaces } from './connection-places.ts'
+import { answerLinks, type LinksPageOptions } from './links-page.ts'
 import type { Log } from './log.ts'
-import type { PublishersReply, StatsReply } from './stats.ts'
+import type { LinkStats, PublishersReply, StatsReply } from './stats.ts'
 
 export interface StatsSource {
   showStats(): StatsReply
   /** @param streamId contains the stream token, so a reply about a publisher needs it. */
   showPublisher(streamId: string): PublishersReply
+  /** The links with their full addresses. */
+  showLinks(): readonly LinkStats[]
 }
 
 export interface StatsServer {
@@ -27,7 +30,7 @@ interface Reply {
 
 const notFound: Reply = {
   status: 404,
-  body: { error: { code: 'not_found', message: 'Not found. The paths are GET /stats and GET /healthz.' } },
+  body: { error: { code: 'not_found', message: 'Not found. The paths are GET /stats, GET /links and GET /healthz.' } },
 }
 
 export interface StatsServerOptions {
@@ -37,6 +40,8 @@ export interface StatsServerOptions {
   readonly source: StatsSource
   /** Since when the control plane has not known this relay; null while it does. */
   readonly unknownSince: () => Date | null
+  /** For the page about links. */
+  readonly owner: Pick<LinksPageOptions, 'secret' | 'sessionId'>
   readonly log: Log
 }
 
@@ -52,7 +57,13 @@ export async function startStatsServer({ hosts, port, log, ...view }: StatsServe
   const places = new ConnectionPlaces<Socket>({ max: 256, perAddressMax: 64 })
   const server = createServer(limits, (request, response) => {
     places.touch(request.socket)
-    const { status, body } = request.method === 'GET' ? answer(request.url ?? '', view) : notFound
+    const url = request.url ?? ''
+    const page = request.method === 'GET' ? answerPage(url, view) : undefined
+    if (page) {
+      response.writeHead(page.status, page.headers).end(page.body)
+      return
+    }
+    const { status, body } = request.method === 'GET' ? answer(url, view) : notFound
     response.writeHead(status, {
       'content-type': 'application/json',
       'cache-control': 'no-store',
@@ -70,6 +81,12 @@ export async function startStatsServer({ hosts, port, log, ...view }: StatsServe
   await once(server, 'listening')
   server.on('error', (error) => log('warn', 'the stats server had an error', { error: error.message }))
   return { port: (server.address() as AddressInfo).port, close: () => close(server) }
+}
+
+function answerPage(url: string, { source, owner }: Pick<StatsServerOptions, 'source' | 'owner'>) {
+  const [path = '', query] = url.split('?', 2)
+  const options = { ...owner, links: () => source.showLinks() }
+  return answerLinks(path, new URLSearchParams(query), options, Date.now())
 }
 
 function answer(url: string, { source, unknownSince }: Pick<StatsServerOptions, 'source' | 'unknownSince'>): Reply {

@@ -100,6 +100,7 @@ export const pages: readonly PageRoute[] = [
   post('/relays/:session_id/stop', user, relays.stop),
   post('/relays/:session_id/hide', user, relaysEnded.hide, formOn('/relays')),
   get('/relays/:session_id/qr/:file', user, connectionKitQr.show),
+  get('/relays/:session_id/links', user, relays.showLinks),
   get('/history', user, history.list),
   get('/usage', user, usage.show),
   get('/usage.csv', user, usage.csv),

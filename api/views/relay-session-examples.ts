@@ -53,6 +53,7 @@ const instance = {
     srt_url: `srt://198.51.100.17:5001?${publish}`,
     player_url: `srt://198.51.100.17:5002?streamid=play/live/${streamToken}`,
     stats_url: 'http://198.51.100.17:5003/stats',
+    links_url: 'http://198.51.100.17:5003/links?ticket=1795339560.b3hhbXBsZQ',
     srtla_url_v6: `srtla://[2001:db8:7::17]:5000?${publish}`,
     srt_url_v6: `srt://[2001:db8:7::17]:5001?${publish}`,
   },

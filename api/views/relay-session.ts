@@ -5,7 +5,9 @@ import { openSessionToken } from '../../db/sealed-tokens.ts'
 import { shownIngest } from '../../domain/relay/ingest.ts'
 import { isEndingSoon, longestSeconds, provisioningDetails, relayStates } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'
+import { issueLinksTicket } from '../../platform/links-tickets.ts'
 import type { Sealing } from '../../platform/sealing.ts'
+import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import { id, timestamp } from '../http/schemas.ts'
 
 /** What only a live session has. */
@@ -82,6 +84,10 @@ export const SessionView = DockSession.extend({
       stats_url: z.string(),
       srtla_url_v6: ipv6Url,
       srt_url_v6: ipv6Url,
+      links_url: z
+        .string()
+        .optional()
+        .describe('A page of the relay about the links of the stream. Valid for four to five minutes.'),
     })
     .nullable()
     .optional(),
@@ -103,6 +109,8 @@ export interface OwnerSecrets {
   readonly streamToken: string
   /** Part of each address of a relay that requires encryption. */
   readonly srtPassphrase: string | undefined
+  /** The master secrets of relays, from which the tickets for their pages follow. */
+  readonly relayAuthSecrets: readonly string[]
 }
 
 export type SessionLimits = Pick<Config['relay'], 'maxSessionSeconds' | 'healthIntervalSeconds'>
@@ -167,7 +175,7 @@ function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<t
 /** The addresses to publish to and to play from; null before an instance is bound. */
 export function connectionKit(
   row: RelaySessionRow,
-  { streamToken, srtPassphrase }: Pick<OwnerSecrets, 'streamToken' | 'srtPassphrase'>,
+  { streamToken, srtPassphrase, relayAuthSecrets }: Omit<OwnerSecrets, 'sealing'>,
 ): SessionView['connect'] {
   if (row.relayHost === null || row.srtlaPort === null) return null
   const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
@@ -179,6 +187,11 @@ export function connectionKit(
     srt_url: `srt://${host}:${row.publishPort}${publish}`,
     player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}${encryption}`,
     stats_url: `http://${host}:${row.statsPort}/stats`,
+    ...(row.instanceId === null
+      ? {}
+      : {
+          links_url: `http://${host}:${row.statsPort}/links?ticket=${linksTicket(relayAuthSecrets, row.instanceId, row.id)}`,
+        }),
     ...(v6 === null
       ? {}
       : {
@@ -187,6 +200,13 @@ export function connectionKit(
         }),
   }
 }
+
+const linksTicket = (masterSecrets: readonly string[], instanceId: string, sessionId: string): string =>
+  issueLinksTicket(
+    masterSecrets.map((secret) => instanceSecret(secret, instanceId)),
+    sessionId,
+    Date.now(),
+  )
 
 /** Masks a host so that a relay can be recognised but not reached: streamers share their screens. */
 function maskHost(host: string): string {

@@ -98,7 +98,14 @@ async function givenRelay() {
     log,
     engine: await givenEngine(),
   })
-  const server = await startStatsServer({ hosts: ['127.0.0.1'], port: 0, source: plane, unknownSince: () => null, log })
+  const server = await startStatsServer({
+    hosts: ['127.0.0.1'],
+    port: 0,
+    source: plane,
+    unknownSince: () => null,
+    owner: { secret: 'secret', sessionId: () => undefined },
+    log,
+  })
   onTestFinished(async () => {
     await Promise.all([plane.close('the test is over'), server.close()])
   })

@@ -2,19 +2,37 @@
 import { once } from 'node:events'
 import { type RequestOptions, request } from 'node:http'
 import { connect, isIPv6 } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { issueLinksTicket } from '../../platform/links-tickets.ts'
+import type { LinkStats } from '../../relay-node/stats.ts'
 import { startStatsServer } from '../../relay-node/stats-server.ts'
 import { eventually } from './running.ts'
 
-async function givenServer(hosts = ['127.0.0.1']) {
+const link: LinkStats = {
+  id: 'link-1',
+  addr: '198.51.100.7:5000',
+  bytes: 1_000,
+  pkts: 10,
+  share_pct: 100,
+  last_ms_ago: 10,
+  uptime_s: 60,
+  late_ms: 0,
+  repeat_pct: 12,
+  verdict: 'weak',
+  reason: 'lossy',
+}
+
+async function givenServer(hosts = ['127.0.0.1'], sessionId: string | undefined = undefined) {
   const server = await startStatsServer({
     hosts,
     port: 0,
     source: {
       showStats: () => ({ ts: 1, engine: 'none', groups: [] }),
       showPublisher: () => ({ status: 'ok', publishers: {} }),
+      showLinks: () => [link],
     },
     unknownSince: () => null,
+    owner: { secret: 'of this instance', sessionId: () => sessionId },
     log: () => {},
   })
   onTestFinished(() => server.close())
@@ -106,4 +124,55 @@ test('a connection without a whole request is closed after a few seconds', async
     (isSomeOpen) => !isSomeOpen,
     10_000,
   )
+})
+
+describe('the page about links', () => {
+  const session = '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10'
+  const ticket = issueLinksTicket(['of this instance'], session, Date.now())
+  const open = (port: number, path: string) => fetch(`http://127.0.0.1:${port}${path}`)
+  const keyIn = (page: string) => /data-key="([\w-]+)"/.exec(page)?.[1] ?? ''
+
+  test('opens with a ticket, and reads the links with the key in it', async () => {
+    const { port } = await givenServer(undefined, session)
+    const page = await open(port, `/links?ticket=${ticket}`)
+    expect(page.status).toBe(200)
+    const data = await open(port, `/links/data?key=${keyIn(await page.text())}`)
+    expect(await data.json()).toEqual({ links: [{ ...link, sentence: 'Link 1 is weak: it repeats 12 %.' }] })
+  })
+
+  test('runs no script but its own, and pages of other origins read nothing of it', async () => {
+    const { port } = await givenServer(undefined, session)
+    const page = await open(port, `/links?ticket=${ticket}`)
+    const policy = page.headers.get('content-security-policy') ?? ''
+    const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1]
+    expect(await page.text()).toContain(`<script nonce="${nonce}">`)
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("frame-ancestors 'none'")
+    for (const path of [`/links?ticket=${ticket}`, '/links', '/links/data']) {
+      const { headers } = await open(port, path)
+      expect(headers.get('access-control-allow-origin')).toBeNull()
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+    }
+  })
+
+  test.each([
+    ['without a ticket', '/links'],
+    ['with one of another relay', `/links?ticket=${issueLinksTicket(['of another'], session, Date.now())}`],
+    ['with one that has ended', `/links?ticket=${issueLinksTicket(['of this instance'], session, 0)}`],
+    ['with a wrong key', '/links/data?key=x'],
+    ['without a key', '/links/data'],
+  ])('is refused %s', async (_, path) => {
+    const { port } = await givenServer(undefined, session)
+    const reply = await open(port, path)
+    expect(reply.status).toBe(403)
+    const text = await reply.text()
+    expect(text).toContain('Open it again from your relays page')
+    expect(text).not.toContain(link.addr)
+  })
+
+  test('is refused by a relay without a session', async () => {
+    const { port } = await givenServer()
+    expect((await open(port, `/links?ticket=${ticket}`)).status).toBe(403)
+  })
 })

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
+import type { PublishersReply } from '../../relay-node/stats.ts'
 import { givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import type { LinkConditions } from '../support/srtla-sender-link.ts'
@@ -56,6 +57,18 @@ testInRealTime('a stream goes on in its group after all links died for 5 seconds
 
   await expectStreamGoesOn(source, sink)
   expect(sender.groupsRegistered).toBe(1)
+})
+
+testInRealTime('a bonded encoder that asks for the latency of SRT gets a second', async () => {
+  const { state, sink, source } = await givenStream([{}, { delayMillis: 200 }], 'latency=120')
+  await sink.untilReceived(2_000_000)
+  const publisher = `publish/live/${streamToken}`
+  const reply = await fetch(`http://${state.host}:${state.statsPort}/stats?publisher=${publisher}`)
+  const { publishers } = (await reply.json()) as PublishersReply
+  expect(publishers[publisher]?.latency).toBe(1_000)
+  expect((await statsOf(state)).bonding).toMatchObject({ held: expect.any(Number), reported: expect.any(Number) })
+
+  await expectWholeStream(source, sink)
 })
 
 testInRealTime(

@@ -55,7 +55,13 @@ const statusVersionOf = (session: Session): string => {
 }
 
 const kitVersionOf = ({ connect }: Session): string =>
-  connect ? createHash('sha256').update(JSON.stringify(connect)).digest('hex').slice(0, 12) : ''
+  // The address of the page about links changes every minute, and is not shown.
+  connect
+    ? createHash('sha256')
+        .update(JSON.stringify({ ...connect, links_url: undefined }))
+        .digest('hex')
+        .slice(0, 12)
+    : ''
 
 function Status({ session, region, bitrates }: RelaySessionProps) {
   const { session_id: id, connection_id: name, state, reason } = session
@@ -90,6 +96,11 @@ function Status({ session, region, bitrates }: RelaySessionProps) {
         <a class="link" href={`/history/${id}`} id={`details-${id}`}>
           Details<span class="unseen"> of {name}</span>
         </a>
+        {session.ingest?.publishing ? (
+          <a class="link" href={`/relays/${id}/links`} id={`links-${id}`} target="_blank" rel="noopener noreferrer">
+            How are my links?<span class="unseen"> of {name}, in a new tab</span>
+          </a>
+        ) : null}
       </div>
     </>
   )

@@ -2,6 +2,7 @@
 import { headerText } from '../api.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import type { Problem } from './messages.tsx'
+import { problemPage } from './problem.tsx'
 import { findRecentlyEnded } from './relays-ended.tsx'
 import { pingOriginsOf } from './relays-regions.tsx'
 import { formAlreadyUsed, relayProblemOf, type StartFormValues } from './relays-start.tsx'
@@ -47,6 +48,14 @@ export const stop: PageHandler = async (visit) => {
   // The API replies 400 to an id that is not a UUID.
   if (status === 400) return relaysPage(visit, { problem: relayNotFound, status: 404 })
   return relaysPage(visit, { problem: relayProblemOf(result), status })
+}
+
+/** A page of the relay, whose address is valid for some minutes only. */
+export const showLinks: PageHandler = async (visit) => {
+  const { data } = await visit.api.GET('/api/v1/relay/active')
+  const session = data?.sessions?.find(({ session_id }) => session_id === visit.params.session_id)
+  const url = session?.connect?.links_url
+  return url === undefined ? problemPage('not_found') : { redirectTo: url }
 }
 
 const relayNotFound: Problem = { code: 'not_found', text: 'This relay was not found.' }

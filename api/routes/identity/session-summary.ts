@@ -137,10 +137,11 @@ export const summary = route.user({
   handle: ({ query, read }, { config, sealing }) => {
     const { profile, entitlement, usage, liveRelays } = read
     const [oldest] = liveRelays.sessions
-    const { srtPassphrase } = config.relay
+    const { relayAuthSecrets, relay } = config
+    const { srtPassphrase } = relay
     const secrets =
       audienceOf(query) === 'owner'
-        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile), srtPassphrase }
+        ? { sealing, streamToken: openStreamToken(sealing, profile.id, profile), srtPassphrase, relayAuthSecrets }
         : undefined
     return ok({
       user: {

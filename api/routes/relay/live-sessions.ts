@@ -187,6 +187,7 @@ function presentFor(
     sealing,
     streamToken: openStreamToken(sealing, session.userId, stored),
     srtPassphrase: config.relay.srtPassphrase,
+    relayAuthSecrets: config.relayAuthSecrets,
   })
 }
 
@@ -235,9 +236,10 @@ export const active = route.user({
   handle: ({ caller, query, read }, { config, sealing }) => {
     const { streamToken: stored, sessions } = read
     const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
-    const { srtPassphrase } = config.relay
+    const { relayAuthSecrets, relay } = config
+    const { srtPassphrase } = relay
     const secrets = isForOwner
-      ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored), srtPassphrase }
+      ? { sealing, streamToken: openStreamToken(sealing, caller.userId, stored), srtPassphrase, relayAuthSecrets }
       : undefined
     const views = sessions.map((row) => presentSession(row, config.relay, secrets))
     const session =

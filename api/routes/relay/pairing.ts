@@ -24,7 +24,8 @@ export const pair = route.none({
     // The same for a missing, malformed, unknown and ended token.
     if (!session) throw new Refusal('not_found', { message: 'No live relay session has this pair token.' })
     const streamToken = openStreamToken(sealing, session.userId, session)
-    const kit = connectionKit(session, { streamToken, srtPassphrase: config.relay.srtPassphrase })
+    const { relayAuthSecrets, relay } = config
+    const kit = connectionKit(session, { streamToken, srtPassphrase: relay.srtPassphrase, relayAuthSecrets })
     if (!kit)
       throw new Refusal('temporarily_unavailable', {
         message: 'The relay is starting. Try again in a few seconds.',
