@@ -28,6 +28,9 @@ const endMillisMax = 1_000
 const flowWindow = 32_768
 const bufferBytes = 44_000_000
 
+/** Of libsrt. */
+const latencyMillisDefault = 120
+
 /** @returns the path of the program, or undefined when it is not installed. */
 export const findLiveTransmit = (searchPath: string): string | undefined =>
   findProgram(program, searchPath.split(delimiter))
@@ -74,8 +77,8 @@ export function createLiveTransmitEngine({
       rcvbuf: String(bufferBytes),
       sndbuf: String(bufferBytes),
       ...(passphrase === undefined ? {} : { passphrase }),
-      // Both ends agree on the greater one of theirs.
-      ...(protocol === 'srtla' && srtlaLatencyMillisMin !== undefined
+      // Both ends agree on the greater one of theirs, so that less than the default of this end would take it away.
+      ...(protocol === 'srtla' && srtlaLatencyMillisMin !== undefined && srtlaLatencyMillisMin > latencyMillisDefault
         ? { latency: String(srtlaLatencyMillisMin) }
         : {}),
     })

@@ -56,7 +56,10 @@ interface Stream {
 
 async function givenRelay(): Promise<Relay> {
   const plane = await givenControlPlane()
-  const relay = startRelay({ apiUrl: plane.url, variables: { PATH: process.env.PATH } })
+  const relay = startRelay({
+    apiUrl: plane.url,
+    variables: { PATH: process.env.PATH, SVC_RELAY_STATS_ADDRESSES: 'full' },
+  })
   return { relay, state: await relay.up() }
 }
 

@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { SessionView } from '../../../api/views/relay-session.ts'
+import { isLinksTicket } from '../../../platform/links-tickets.ts'
+import { instanceSecret } from '../../../providers/relay/instance-secrets.ts'
 import { statusAndCode, streamTokenOf } from '../../support/api.ts'
 import { writeActive } from '../../support/relay-rows.ts'
 import { startService, type TestService } from '../../support/relays.ts'
@@ -71,6 +73,25 @@ test('the owner’s view of a session contains the addresses and secrets that ar
       stats_url: 'http://198.51.100.7:5080/stats',
     },
   })
+})
+
+test('the owner gets a ticket for the page of the relay about links, and the dock view none', async () => {
+  const { api } = service
+  const user = await service.user()
+  const { session_id } = (await user.start()).body.session
+  await writeActive(api.sql, session_id)
+  const { connect } = (await user.active()).session ?? {}
+  const url = new URL(connect?.links_url ?? '')
+  expect(url.origin + url.pathname).toBe('http://198.51.100.7:5080/links')
+  const [master = ''] = api.services.config.relayAuthSecrets
+  const isValid = (instanceId: string, sessionId: string) =>
+    isLinksTicket(url.searchParams.get('ticket') ?? '', instanceSecret(master, instanceId), sessionId, Date.now())
+  expect(isValid('i-1', session_id)).toBe(true)
+  expect(isValid('i-2', session_id)).toBe(false)
+  expect(isValid('i-1', randomUUID())).toBe(false)
+
+  const dock = await api.get('/relay/active?view=dock', { bearer: user.bearer })
+  expect(JSON.stringify(dock.body)).not.toContain('ticket')
 })
 
 test('an instance with an IPv6 address has addresses to publish to over IPv6, which only its owner sees', async () => {

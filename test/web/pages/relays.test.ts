@@ -351,3 +351,16 @@ test('a QR code is an image for the owner of its relay only, and its address has
   await user.stop({ session_id: session.session_id, immediate: true })
   expect((await browser.open(paths[0] ?? '')).status).toBe(404)
 })
+
+test('a relay with a stream has a link to its own page about links, with an address that is valid at that moment', async () => {
+  const { user, browser, session, page } = await activeRelay()
+  const path = `/relays/${session.session_id}/links`
+  expect(page.links).not.toContain(path)
+  await service.sendReport(session.session_id, { stats: { publishing: true, bitrate_kbps: 5_000, links: 3 } })
+  expect((await browser.open('/relays')).links).toContain(path)
+
+  const { sessions } = await user.active()
+  expect((await browser.open(path)).continuesTo).toBe(sessions[0]?.connect?.links_url)
+  const { browser: stranger } = await newStreamer()
+  expect((await stranger.open(path)).status).toBe(404)
+})
