@@ -122,7 +122,9 @@ export function figuresOfNetwork(
   floor?: { readonly needless: number; readonly missing: number },
 ) {
   const needless =
-    targets.needlessOfFloor === undefined ? targets.needless : targets.needlessOfFloor * (floor?.needless ?? 0)
+    targets.needlessOfFloor === undefined
+      ? targets.needless
+      : Number((targets.needlessOfFloor * (floor?.needless ?? 0)).toFixed(2))
   const missing = targets.missing === 'as the floor' ? (floor?.missing ?? 0) : targets.missing
   const figure = (part: string, text: string, unit: string, target: number | undefined): Figure => ({
     name: `bonding_${name}_${part}`,

@@ -1,4 +1,4 @@
-/** A stream of numbered blocks through an encoder, a bonding sender and emulated links, and what each part of it saw. */
+/** A stream of numbered blocks through an encoder, a bonding sender and emulated links, and what each of them saw. */
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isData, isLossReport, sequenceNumberOf } from '../relay-node/srt-packets.ts'

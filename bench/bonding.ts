@@ -1,6 +1,6 @@
 /**
- * What a stream over three links costs, and what of it arrives: through a relay, and through a plain SRT listener behind
- * a forwarder, which is the floor.
+ * What a stream over three links costs, and what of it arrives: through a relay, and through a plain SRT listener
+ * behind a forwarder, which is the floor.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'

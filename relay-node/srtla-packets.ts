@@ -71,7 +71,7 @@ export function parsePacket(datagram: Buffer): SrtlaPacket | undefined {
 const extended = { magic: 0xc01f, version: 1, bytes: 38, at: { magic: 10, version: 12, rtt: 26 } } as const
 const rttMillisMax = 60_000
 
-/** @returns the round-trip time of the link in milliseconds; undefined for a keepalive that does not have a true one. */
+/** @returns the round-trip time of the link in milliseconds; undefined for a keepalive without one that can be true. */
 export function readKeepaliveRtt(keepalive: Buffer): number | undefined {
   const { magic, version, bytes, at } = extended
   if (keepalive.length < bytes || keepalive.readUInt16BE(at.magic) !== magic) return undefined

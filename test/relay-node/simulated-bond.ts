@@ -157,9 +157,9 @@ export function simulate({ links: conditions, random, isReporting, latencyMillis
     later(10, feedBack)
   }
 
-  const [one] = links
-  if (one === undefined) return []
-  receive(one, buildRegistration('reg1', Buffer.alloc(256, 1)))
+  const [requesting] = links
+  if (requesting === undefined) return []
+  receive(requesting, buildRegistration('reg1', Buffer.alloc(256, 1)))
   if (groupId === undefined) throw new Error('the receiver has answered no request for a group')
   for (const link of links) receive(link, buildRegistration('reg2', groupId))
   stream(0)
