@@ -1,5 +1,5 @@
 /** The arguments of the benchmarks. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { readBenchArguments } from '../../bench/arguments.ts'
 import { measurements } from '../../bench/figures.ts'
 
@@ -13,5 +13,16 @@ test('named measurements are made in the order of the table', () => {
     measurements: ['active', 'stop'],
     isWholeRun: false,
     pairs: 3,
+    networks: [],
   })
+})
+
+test('the networks of bonded streams are chosen by name, and unknown ones are refused', () => {
+  expect(readBenchArguments(['bonding', '--networks', 'clean', 'loss']).networks).toEqual(['clean', 'loss'])
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Error('the process has ended')
+  })
+  onTestFinished(() => exit.mockRestore())
+  expect(() => readBenchArguments(['bonding', '--networks', 'space'])).toThrow('the process has ended')
+  expect(exit).toHaveBeenCalledWith(2)
 })
