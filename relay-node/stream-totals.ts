@@ -13,8 +13,8 @@ interface Piece {
 const kbpsOf = ({ bytes, millis }: Readonly<Piece>): number => (bytes * 8) / millis
 
 /**
- * Data without a gap of more than three seconds is a run. The time is that of all runs, of each from its first packet
- * to its last one, or a second if it is shorter.
+ * Data packets without a gap of more than three seconds are a run, also empty ones. The time is that of all runs, of
+ * each from its first packet to its last one, or a second if it is shorter.
  *
  * A run is divided into pieces. Each ends with the first packet that arrives a second or more after its beginning; the
  * rest of the run, which is shorter, belongs to the last of them, and the whole of a run of less than a second is one
@@ -37,9 +37,9 @@ export class StreamTotals {
   /** Counts a data packet. @param now milliseconds of a clock that never goes back. */
   receive(bytes: number, now: number): void {
     const gap = now - this.#lastAt
-    this.#lastAt = now
     if (gap > silenceMillisMax) this.#endRun()
     else this.#rest.millis += gap
+    this.#lastAt = now
     this.bytes += bytes
     this.#rest.bytes += bytes
     if (this.#rest.millis >= pieceMillisMin) this.#endPiece()
@@ -55,11 +55,12 @@ export class StreamTotals {
     return present.bytes === 0 ? this.#peakKbps : Math.max(this.#peakKbps, kbpsOf(present))
   }
 
-  /** The piece that the present run would end with. */
+  /** The piece that the present run would end with, also if all of its packets were empty. */
   get #present(): Piece {
     const bytes = this.#last.bytes + this.#rest.bytes
     const millis = this.#last.millis + this.#rest.millis
-    return { bytes, millis: bytes === 0 ? 0 : Math.max(millis, pieceMillisMin) }
+    const hasBegun = this.#lastAt !== Number.NEGATIVE_INFINITY
+    return { bytes, millis: hasBegun ? Math.max(millis, pieceMillisMin) : 0 }
   }
 
   #endPiece(): void {

@@ -63,7 +63,7 @@ test('the time is exact to a second for each run, and no peak is a rate over les
         else exact += pause
       }
       const end = receiveAll(received).at(-1)
-      expect(end?.millis ?? 0).toBeGreaterThanOrEqual(received.some(({ bytes }) => bytes > 0) ? exact : 0)
+      expect(end?.millis ?? 0).toBeGreaterThanOrEqual(exact)
       expect(end?.millis ?? 0).toBeLessThanOrEqual(exact + runs * 1_000)
       // All bytes in the second before each packet and the packet itself, and at most those of the piece's first
       // packet.
@@ -103,6 +103,13 @@ test('a second with more data is the peak', () => {
   const peak = receiveAll([...stream(10, 2_500), ...stream(2, 8_000), ...stream(10, 2_500)]).at(-1)?.peakKbps
   expect(peak).toBeGreaterThan(7_900)
   expect(peak).toBeLessThan(8_100)
+})
+
+test('an empty packet is one: the time with data goes on', () => {
+  const empty = { pause: 1_000, bytes: 0 }
+  expect(receiveAll([{ pause: 0, bytes: 1_316 }, empty, empty]).map(({ millis }) => millis)).toEqual([
+    1_000, 1_000, 2_000,
+  ])
 })
 
 test('a packet alone counts as a second', () => {
