@@ -12,6 +12,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startControlPlane } from '../test/relay-node/control-plane.ts'
+import { createRandom } from '../test/support/random.ts'
 import { SrtlaSender } from '../test/support/srtla-sender.ts'
 import { figuresOfNetwork, type Network, networks } from './bonding-networks.ts'
 import { BlockSink, BlockSource, blockBytes, countLinks, type LinkFigures, untilRegistered } from './bonding-stream.ts'
@@ -84,7 +85,12 @@ async function measureOnce(transmit: string, network: Network, start: StartTarge
   const folder = await mkdtemp(join(tmpdir(), 'bench-bonding-'))
   const target = await start(network)
   const { links } = network
-  const sender = await SrtlaSender.start({ host: '127.0.0.1', srtlaPort: target.srtlaPort, links, random: seeded(1) })
+  const sender = await SrtlaSender.start({
+    host: '127.0.0.1',
+    srtlaPort: target.srtlaPort,
+    links,
+    random: createRandom(1).next,
+  })
   const statsFile = join(folder, 'encoder.json')
   const encoder = startEncoder(transmit, sender.port, network, statsFile)
   try {
@@ -182,17 +188,6 @@ async function findFreePort(): Promise<number> {
   const { port } = socket.address()
   await new Promise<void>((done) => socket.close(done))
   return port
-}
-
-/** Numbers from 0 to 1 that are the same in each run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b_79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }
 
 const percentOf = (part: number, whole: number): number => (part / whole) * 100

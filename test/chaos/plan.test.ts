@@ -1,6 +1,6 @@
 /** The plan that a seed of the chaos run draws. */
 import { expect, test } from 'vitest'
-import { createRandom } from '../system/fleet-random.ts'
+import { createRandom } from '../support/random.ts'
 import { createPlan, reportPath, targets } from './plan.ts'
 import { times } from './service-times.ts'
 

@@ -1,5 +1,5 @@
 /** What a run does and when, decided before it begins: the same seed gives the same actions and faults. */
-import type { Random } from '../system/fleet-random.ts'
+import type { Random } from '../support/random.ts'
 import type { CutMode } from './link.ts'
 
 export const accountsCount = 10

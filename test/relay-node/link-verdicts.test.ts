@@ -1,20 +1,10 @@
 /** Which link of a bond is bad, from what the relay measures. */
 import { expect, test } from 'vitest'
 import { showGroup } from '../../relay-node/stats.ts'
+import { createRandom } from '../support/random.ts'
 import { type SimulatedLink, simulate, simulatedMillis } from './simulated-bond.ts'
 
 const latencyMillis = 2_000
-
-/** Numbers from 0 to 1 that are the same in each run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b_79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 const defects = ['slow', 'lossy', 'silent', 'narrow'] as const
 
@@ -32,7 +22,7 @@ function spoil(link: SimulatedLink, defect: (typeof defects)[number], random: ()
 }
 
 function judgeSet(seed: number, defect: (typeof defects)[number] | undefined) {
-  const random = seeded(seed)
+  const random = createRandom(seed).next
   const count = 2 + (seed % 3)
   const bad = Math.floor(random() * count)
   const links = Array.from({ length: count }, (_, index) => {

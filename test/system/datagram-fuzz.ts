@@ -4,9 +4,9 @@
  */
 import { buildAck, buildNotice, buildRegistration } from '../../relay-node/srtla-packets.ts'
 import { streamToken } from '../relay-node/running.ts'
+import { createRandom, type Random } from '../support/random.ts'
 import type { ForgedDatagram } from '../support/raw-datagrams.ts'
 import { conclusion, control, data, extension, handshake, streamIdExtension } from '../support/srt-packets.ts'
-import { createRandom, type Random } from './fleet-random.ts'
 
 export interface RelayTarget {
   readonly host: string

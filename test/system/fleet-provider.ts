@@ -9,7 +9,7 @@ import {
   RelayProviderError,
   type RelaySpec,
 } from '../../providers/relay/provider.ts'
-import type { Random } from './fleet-random.ts'
+import type { Random } from '../support/random.ts'
 
 export interface SimulatedInstance extends RelayInstance {
   readonly zone: number

@@ -9,9 +9,9 @@ import { isOutage } from '../../db/connection.ts'
 import { triggerJob } from '../../db/operations/jobs.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
+import { createRandom } from '../support/random.ts'
 import { eventually, startService, startTestWorker, type TestService } from '../support/relays.ts'
 import { createSimulatedProvider, type SimulatedProvider } from './fleet-provider.ts'
-import { createRandom } from './fleet-random.ts'
 import { createSimulatedRelays, type SimulatedRelays } from './fleet-relays.ts'
 import {
   findBrokenRows,

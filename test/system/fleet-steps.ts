@@ -2,8 +2,9 @@
  * The steps of the simulation. All of them are decided before the first one is carried out, so a seed always gives the
  * same ones.
  */
+
+import type { Random } from '../support/random.ts'
 import type { Trouble } from './fleet-provider.ts'
-import type { Random } from './fleet-random.ts'
 
 export const usersCount = 60
 /** As many as the plan of the users includes. */

@@ -8,9 +8,9 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { buildRegistration, parsePacket } from '../../relay-node/srtla-packets.ts'
 import { streamToken } from '../relay-node/running.ts'
+import { createRandom, type Random } from '../support/random.ts'
 import { conclusion, data, extension, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
 import { buildPacket, mutate, type RelayTarget } from './datagram-fuzz.ts'
-import { createRandom, type Random } from './fleet-random.ts'
 
 const attemptsMax = 8
 /** Of a group, which has sixteen at most. */
