@@ -10,7 +10,8 @@ import { testInRealTime } from './real-time.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
 import { startFlood } from './udp-flood.ts'
 
-const latency = 'latency=1000'
+/** Below the least for bonded encoders, which is not that of this port. */
+const latency = 'latency=900'
 
 async function givenRelay(variables: Readonly<Record<string, string>> = {}) {
   const plane = await givenControlPlane()
@@ -74,7 +75,7 @@ testInRealTime('a stream of 60 seconds reaches two players whole, and its figure
   const reply = await fetch(`http://${host}:${statsPort}/stats?publisher=${encodeURIComponent(key)}`)
   expect(await reply.json()).toMatchObject({
     status: 'ok',
-    publishers: { [key]: { bitrate: expect.any(Number), rtt: expect.any(Number), dropped_pkts: 0, latency: 1000 } },
+    publishers: { [key]: { bitrate: expect.any(Number), rtt: expect.any(Number), dropped_pkts: 0, latency: 900 } },
   })
 })
 
