@@ -1,4 +1,4 @@
-/** What the IP address of a remote tells apart: its family, its subscriber and its network. */
+/** What the IP address of a remote says: its family, its subscriber and its network. */
 
 import { isIPv4, isIPv6 } from 'node:net'
 

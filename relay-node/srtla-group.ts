@@ -56,7 +56,7 @@ export class SrtlaGroup implements Peer {
     pathCount: () => this.links.size,
     sendOverAll: (datagram) => this.#sendOverAll(datagram),
     receiveData: (packet) => this.#receiveData(packet),
-    acknowledge: (next) => this.#losses.acknowledge(next, this.latestLink?.lastAt ?? 0),
+    acknowledge: (next) => this.#losses?.acknowledge(next, this.latestLink?.lastAt ?? 0),
   }
   readonly links = new Map<string, Link>()
   /** The link of the latest registration or SRT packet. */
@@ -64,7 +64,8 @@ export class SrtlaGroup implements Peer {
   /** Since when the group has no link, if it has none. */
   emptySince: number
   readonly #sendTo: GroupOptions['sendTo']
-  readonly #losses = new LinkLosses()
+  /** From the first data packet on, since it is large and anyone may register groups. */
+  #losses: LinkLosses | undefined
 
   constructor({ key, id, origin, createdAt, sendTo }: GroupOptions) {
     this.key = key
@@ -85,12 +86,13 @@ export class SrtlaGroup implements Peer {
 
   /** What was measured about a link. */
   read(link: Link, now: number): GroupReading {
-    return { ...link.measures.read(now), lost: this.#losses.lossOf(link.place, now) }
+    return { ...link.measures.read(now), lost: this.#losses?.lossOf(link.place, now) }
   }
 
   #receiveData({ sequenceNumber, isRepeat, lateMillis }: ArrivedPacket): void {
     const link = this.latestLink
     if (link === undefined) return
+    this.#losses ??= new LinkLosses()
     this.#losses.receive(sequenceNumber, link.place, isRepeat)
     if (!isRepeat) link.measures.receiveData(lateMillis)
   }

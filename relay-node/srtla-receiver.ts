@@ -157,8 +157,9 @@ export class SrtlaReceiver {
    */
   #followStream(datagram: Buffer, from: Remote, now: number): Link | undefined {
     const group = this.#admitted
-    const isKnownHost = [...(group?.links.values() ?? [])].some(({ remote }) => remote.address === from.address)
-    if (group === undefined || !isKnownHost || !this.#deps.isOfStream(datagram)) return undefined
+    if (group === undefined || !this.#deps.isOfStream(datagram)) return undefined
+    const isKnownHost = [...group.links.values()].some(({ remote }) => remote.address === from.address)
+    if (!isKnownHost) return undefined
     return this.#addLink(group, from, now) === 'reg3' ? this.#links.get(addressOf(from)) : undefined
   }
 

@@ -27,19 +27,22 @@ export function describeLink(link: DescribedLink, number: number, count: number)
   // A silent or narrow link takes little of the stream, so that it does no harm.
   const isHarmful = reason === 'slow' || reason === 'lossy'
   const advice = count > 1 && isHarmful ? ' Your stream would be better without it.' : ''
-  return `Link ${number} is ${verdict}: ${listFaults(link, reason).join(' and ')}.${advice}`
+  return `Link ${number} is ${verdict}: it ${listFaults(link, reason).join(' and ')}.${advice}`
 }
 
+/** Each goes on after “it”. */
 function listFaults({ lateMillis, repeatPct = 0, silentMillis }: DescribedLink, reason: LinkReason): string[] {
   if (reason === 'silent')
-    return silentMillis >= silentMillisMin
-      ? [`nothing has come over it for ${Math.round(silentMillis / 1_000)} s`]
-      : ['it was silent for more than a second']
+    return [
+      silentMillis >= silentMillisMin
+        ? `has brought nothing for ${Math.round(silentMillis / 1_000)} s`
+        : 'was silent for more than a second',
+    ]
   return [
     ...(reason === 'slow' || (reason === 'lossy' && lateMillis >= lateMillisMin)
-      ? [`it arrives ${Math.round(lateMillis)} ms later than the others`]
+      ? [`arrives ${Math.round(lateMillis)} ms later than the others`]
       : []),
     ...(reason === 'lossy' || repeatPct >= repeatPctMin ? [`repeats ${Math.round(repeatPct)} %`] : []),
     ...(reason === 'narrow' ? ['carries very little of your stream'] : []),
-  ].map((fault, index) => (index === 0 && !fault.startsWith('it ') ? `it ${fault}` : fault))
+  ]
 }

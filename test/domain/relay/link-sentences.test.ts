@@ -13,10 +13,7 @@ test.each<[string, Partial<DescribedLink>]>([
     { verdict: 'weak', reason: 'slow', lateMillis: 140, repeatPct: 12 },
   ],
   [`Link 2 is weak: it repeats 12 %. ${better}`, { verdict: 'weak', reason: 'lossy', repeatPct: 12.3 }],
-  [
-    'Link 2 is useless: nothing has come over it for 4 s.',
-    { verdict: 'useless', reason: 'silent', silentMillis: 4_100 },
-  ],
+  ['Link 2 is useless: it has brought nothing for 4 s.', { verdict: 'useless', reason: 'silent', silentMillis: 4_100 }],
   ['Link 2 is weak: it was silent for more than a second.', { verdict: 'weak', reason: 'silent' }],
   ['Link 2 is useless: it carries very little of your stream.', { verdict: 'useless', reason: 'narrow' }],
   [
