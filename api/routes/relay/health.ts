@@ -58,6 +58,8 @@ const Stats = z.object({
  * When the relay should report again at once: the next wait or, with an assignment, the first report of the session.
  */
 const soonSeconds = 0.2
+/** When a relay reports again that runs before it is bound: the session becomes active with the first report after. */
+const untilBoundSeconds = 1
 
 /** Undefined when the report does not state whether a stream comes in. */
 const isIdle = ({ publishing, groups }: z.infer<typeof Stats>): boolean | undefined =>
@@ -185,13 +187,15 @@ async function reportBound(
     await sweepInstance(sql, instanceId, state === 'stopped' ? sessionId : null)
     throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
   }
+  const { healthIntervalSeconds } = config.relay
   if (boundInstanceId !== null && state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
   if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
   return ok({
     state,
     // A disconnect is final, so the relay can stop before its workflow has executed it.
     desired: command === 'disconnect' ? 'stop' : 'run',
-    report_in_seconds: config.relay.healthIntervalSeconds,
+    report_in_seconds:
+      boundInstanceId === null ? Math.min(untilBoundSeconds, healthIntervalSeconds) : healthIntervalSeconds,
     epoch: session.epoch,
   })
 }

@@ -44,16 +44,16 @@ const startActiveRelay = async () => {
 }
 
 describe('a report', () => {
-  test('returns the state, whether the relay should run, and the report interval', async () => {
+  test('before its instance is bound is repeated soon, so that the session does not wait for an interval', async () => {
     const session = await startSession()
     const response = await report({ session_id: session.session_id, instance_id: 'i-1' }, serviceWithoutWorker)
     expect([response.status, response.body]).toEqual([
       200,
-      { state: 'provisioning', desired: 'run', report_in_seconds: 2, epoch: expect.any(String) },
+      { state: 'provisioning', desired: 'run', report_in_seconds: 1, epoch: expect.any(String) },
     ])
   })
 
-  test('of the bound instance makes the session active, and the next report leaves it active', async () => {
+  test('of the bound instance makes the session active, and the next one returns the report interval', async () => {
     const { session } = await startActiveRelay()
     const { body } = await reportFor(session.session_id, {
       observed_at: new Date().toISOString(),
