@@ -1,28 +1,32 @@
 /** Chooses the ports of the embedded servers and of the service. */
+import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/** Listens for a moment. Resolves with the port; undefined when it is taken. @param port 0 for any free port. */
-const tryListen = (port: number, host: string): Promise<number | undefined> =>
+/** Below the ranges from which systems take the ports of outgoing connections. */
+const [portMin, portMax] = [20_000, 32_000]
+const attemptsMax = 100
+
+/** Listens for a moment. Resolves with whether that was possible. */
+const tryListen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer().unref()
-    server.once('error', () => resolve(undefined))
-    server.listen({ port, host, exclusive: true }, () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : undefined))
-    })
+    server.once('error', () => resolve(false))
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)))
   })
 
-/** A port of the loopback interface on which no process listens. */
+/** A port on which no process listens, and which no outgoing connection takes before its server listens. */
 export async function findFreePort(): Promise<number> {
-  const port = await tryListen(0, '127.0.0.1')
-  if (port === undefined) throw new Error('There is no free port on 127.0.0.1')
-  return port
+  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+    const port = randomInt(portMin, portMax)
+    if (await isFreePort(port)) return port
+  }
+  throw new Error(`${attemptsMax} ports between ${portMin} and ${portMax} are taken by other programs`)
 }
 
 /** Whether a server could listen on the port, on loopback and on all addresses. */
 export async function isFreePort(port: number): Promise<boolean> {
   // One after the other, since on some systems a listener on all addresses takes the port on loopback too.
-  return (await tryListen(port, '127.0.0.1')) !== undefined && (await tryListen(port, '0.0.0.0')) !== undefined
+  return (await tryListen(port, '127.0.0.1')) && (await tryListen(port, '0.0.0.0'))
 }
 
 export interface PortChoice {

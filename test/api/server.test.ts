@@ -3,18 +3,19 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Client, createDatabase } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { startProgram } from '../support/programs.ts'
-import { eventually, freePort } from '../support/relays.ts'
+import { eventually } from '../support/relays.ts'
 
 const drainSeconds = 3
 
 async function startApiProgram() {
   const database = await createDatabase()
   atEnd(() => database.drop())
-  const port = await freePort()
+  const port = await findFreePort()
   const variables = { PORT: String(port), DATABASE_URL: database.url, SVC_DRAIN_SECONDS: String(drainSeconds) }
   const program = startProgram('api', testEnvironment(variables))
   const api = new Client(`http://127.0.0.1:${port}`)

@@ -5,12 +5,13 @@ import { startApi as startListening } from '../../api/start-api.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { type RelayProgram, storeRelayProgram } from '../../db/fleet/relay-programs.ts'
 import { migrationLock } from '../../db/migrations.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { relayBundle } from '../../providers/relay/relay-bundle.ts'
 import { type Client, startApi, type TestApi } from '../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
-import { eventually, freePort, operator } from '../support/relays.ts'
+import { eventually, operator } from '../support/relays.ts'
 
 const relaySecret = randomBytes(48).toString('base64')
 let service: FakeRelayService
@@ -45,7 +46,7 @@ describe('GET /health', () => {
   })
 
   test('names the failing check', async () => {
-    const alone = await startApi({ TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` })
+    const alone = await startApi({ TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}` })
     const answer = await page(alone, '/health')
     expect(answer.status).toBe(503)
     expect(await answer.json()).toEqual({

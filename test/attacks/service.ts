@@ -11,7 +11,7 @@ import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { makeFolder, removeFolder } from '../support/folders.ts'
 import { type Program, startProgram } from '../support/programs.ts'
-import { eventually, freePort, operatorPassword } from '../support/relays.ts'
+import { eventually, operatorPassword } from '../support/relays.ts'
 
 export interface AttackedService {
   /** Sends requests to the API. */
@@ -48,7 +48,7 @@ export async function startAttackedService(options: Options = {}): Promise<Attac
     await database.drop()
     await removeFolder(dataDir)
   })
-  const [port, sitePort] = [await freePort(), await findFreePort()]
+  const [port, sitePort] = [await findFreePort(), await findFreePort()]
   const siteUrl = `http://localhost:${sitePort}`
   const variables = testEnvironment({
     LOG_LEVEL: 'debug',

@@ -2,10 +2,11 @@
 import { connect, createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
 import { createOperatorClient, ensureDemoAccount, findUserByEmail } from '../../cli/plan-grants.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import type { TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startFakeRelayService } from '../support/fake-relays.ts'
-import { freePort, operator, operatorPassword } from '../support/relays.ts'
+import { operator, operatorPassword } from '../support/relays.ts'
 
 let api: TestApi
 beforeAll(async () => {
@@ -50,7 +51,7 @@ async function startProxy(lost: readonly string[], refusedConnections = 0): Prom
     })
     to.on('data', (chunk) => (isLost ? from.resetAndDestroy() : from.write(chunk)))
   })
-  const port = await freePort()
+  const port = await findFreePort()
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   atEnd(() => server.close())
   return `http://127.0.0.1:${port}`
@@ -87,7 +88,7 @@ test('an error of the API is reported at once, with its code', async () => {
 })
 
 test('an API that could not be reached is reported with its URL and the cause', async () => {
-  const url = `http://127.0.0.1:${await freePort()}`
+  const url = `http://127.0.0.1:${await findFreePort()}`
   await expect(findUserByEmail(createOperatorClient(url, operatorPassword, 0), 'x@example.com')).rejects.toThrow(
     `${url}/api/v1/admin/users could not be reached: connect ECONNREFUSED`,
   )

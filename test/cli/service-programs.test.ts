@@ -3,18 +3,19 @@ import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'
 import { countAliveWorkers } from '../../db/operations/workers.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { createDatabase } from '../support/api.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { temporaryFolder } from '../support/folders.ts'
-import { eventually, freePort } from '../support/relays.ts'
+import { eventually } from '../support/relays.ts'
 
 /** Runs a program of the service as `npm start` does, with its log on a device that has no room for any line. */
 async function startOnFullDisk(file: string, variables: Readonly<Record<string, string>> = {}) {
   const database = await createDatabase()
   onTestFinished(() => database.drop())
-  const port = String(await freePort())
+  const port = String(await findFreePort())
   const program = await ServerProcess.start({
     executable: process.execPath,
     args: nodeArguments(file),
@@ -59,7 +60,7 @@ test('the API serves and stops gracefully although its log cannot be written', a
 
 test('the site serves and stops gracefully although its log cannot be written', async () => {
   const { program, url } = await startOnFullDisk('web/server.ts', {
-    SVC_API_URL: `http://127.0.0.1:${await freePort()}`,
+    SVC_API_URL: `http://127.0.0.1:${await findFreePort()}`,
   })
   await becomes(`${url}/livez`, 200)
   expect(await statusOf(`${url}/login`)).toBe(200)

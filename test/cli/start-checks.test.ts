@@ -5,9 +5,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { temporaryFolder } from '../support/folders.ts'
-import { freePort } from '../support/relays.ts'
 import { endAllAfterwards, Stack } from '../support/stack.ts'
 
 /** Another program on a port of this machine. */
@@ -69,7 +69,7 @@ test('all taken ports are listed together, before a server has data', async () =
   const dataDir = await temporaryFolder()
   const [site, postgres, metrics] = [await occupyPort(), await occupyPort(), await occupyPort()]
   const problems = await refusalOf(dataDir, {
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
     SVC_SITE_PORT: site,
     SVC_WORKER_METRICS_ADDRESS: `127.0.0.1:${metrics}`,
     SVC_EMBEDDED_PG_PORT: postgres,
@@ -83,7 +83,7 @@ test('all taken ports are listed together, before a server has data', async () =
 })
 
 test('two servers with the same port are refused', async () => {
-  const port = String(await freePort())
+  const port = String(await findFreePort())
   expect(await refusalOf(await temporaryFolder(), { PORT: port, SVC_EMBEDDED_PG_PORT: port })).toEqual([
     `PORT and SVC_EMBEDDED_PG_PORT are both ${port}: each server needs a port of its own`,
   ])

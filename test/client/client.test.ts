@@ -6,9 +6,10 @@ import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError, ApiUnreachableError, expectSuccess, PathParameterError } from '../../client/api-error.ts'
 import { bearer, createApiClient, operatorCredentials, repeatFor } from '../../client/client.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
-import { freePort, operatorPassword } from '../support/relays.ts'
+import { operatorPassword } from '../support/relays.ts'
 
 /** A server that answers as `listener` does. */
 async function serve(listener: RequestListener): Promise<string> {
@@ -73,7 +74,7 @@ test.each([
 })
 
 test.each(['', '.', '..'])('the path parameter "%s" is refused without a request', async (id) => {
-  const baseUrl = `http://127.0.0.1:${await freePort()}`
+  const baseUrl = `http://127.0.0.1:${await findFreePort()}`
   const requested = createApiClient({ baseUrl }).GET('/api/v1/admin/users/{id}', { params: { path: { id } } })
   await expect(requested).rejects.toThrow(PathParameterError)
 })

@@ -69,7 +69,7 @@ test('an unbound relay refuses every stream, and admits the token of its session
 })
 
 test('a relay binds its fixed ports at all addresses, and answers there', async () => {
-  const [srtla, publish, play, stats] = await Promise.all([1, 2, 3, 4].map(freePort))
+  const [srtla, publish, play, stats] = await Promise.all([1, 2, 3, 4].map(findFreeUdpPort))
   const { relay } = await givenUnboundRelay({
     SVC_RELAY_HOST: '0.0.0.0',
     SVC_RELAY_SRTLA_PORT: `${srtla}`,
@@ -84,7 +84,7 @@ test('a relay binds its fixed ports at all addresses, and answers there', async 
 })
 
 /** Outside of the range that the system gives to other sockets, which could take the port before the relay binds it. */
-async function freePort(): Promise<number> {
+async function findFreeUdpPort(): Promise<number> {
   for (;;) {
     const port = randomInt(10_000, 30_000)
     const socket = createSocket('udp4')

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
@@ -16,7 +17,6 @@ import { runJob } from './jobs.ts'
 import { type Program, startProgram, untilWell } from './programs.ts'
 import {
   eventually,
-  freePort,
   type History,
   type OneSession,
   operator,
@@ -77,7 +77,7 @@ export async function startControlPlane(variables: Readonly<Record<string, strin
     await database.drop()
     rmSync(dataDir, { recursive: true, force: true })
   })
-  const port = await freePort()
+  const port = await findFreePort()
   const reports = await passageTo(`http://127.0.0.1:${port}`)
   const env = testEnvironment({
     ...shortTimes,
@@ -128,7 +128,7 @@ async function startTemporal(dataDir: string) {
   const { embedded, searchPath, cacheDir } = readStackConfig()
   const sources = { explicit: embedded.temporalCli, searchPath, dataDir, cacheDir, progress: () => {} }
   const executable = await findTemporalCli(sources)
-  const [port, dir] = [await freePort(), join(dataDir, 'temporal')]
+  const [port, dir] = [await findFreePort(), join(dataDir, 'temporal')]
   const start = () =>
     startEmbeddedTemporal({ executable, dir, port: async () => port, log: createLog('test', 'fatal') })
   let running: EmbeddedTemporal = await start()

@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { chmod, writeFile } from 'node:fs/promises'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from './at-end.ts'
 import { makeFolder, removeFolder } from './folders.ts'
 import { findPgBouncer } from './pgbouncer-program.ts'
-import { eventually, freePort } from './relays.ts'
+import { eventually } from './relays.ts'
 
 export type PoolMode = 'session' | 'transaction' | 'statement'
 
@@ -28,7 +29,7 @@ export async function startPgBouncer(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<PgBouncer> {
   const folder = await makeFolder()
-  const port = await freePort()
+  const port = await findFreePort()
   const { hostname, port: serverPort, username, password } = new URL(serverUrl)
   const file = join(folder, 'pgbouncer.ini')
   await writeFile(join(folder, 'users.txt'), `"${username}" "${decodeURIComponent(password)}"\n`)

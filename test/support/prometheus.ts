@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from './at-end.ts'
 import { makeFolder, removeFolder } from './folders.ts'
-import { eventually, freePort } from './relays.ts'
+import { eventually } from './relays.ts'
 
 const rules = fileURLToPath(new URL('../../deploy/prometheus/rules/*.yml', import.meta.url))
 
@@ -42,7 +43,7 @@ export async function startPrometheus(targets: Readonly<Record<string, string>>)
     scrape_configs: jobs,
   }
   await writeFile(join(folder, 'prometheus.yml'), JSON.stringify(config))
-  const url = `http://127.0.0.1:${await freePort()}`
+  const url = `http://127.0.0.1:${await findFreePort()}`
   const program = spawn(
     'prometheus',
     [

@@ -1,5 +1,5 @@
 /** Api and worker in this process, with relays as child processes. */
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { SessionView } from '../../api/views/relay-session.ts'
 import { connectPostgres, type QueryLimits, workerLimits } from '../../db/connection.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { isFreePort } from '../../platform/embedded/ports.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
@@ -89,7 +89,7 @@ export async function startService({
   })
   const environment = {
     ...shortTimes,
-    PORT: String(await freePort()),
+    PORT: String(await findFreePort()),
     SVC_DATA_DIR: dataDir,
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
@@ -268,7 +268,7 @@ export async function passageTo(url: string): Promise<Passage> {
     }
     from.pipe(to).pipe(from)
   })
-  const port = await freePort()
+  const port = await findFreePort()
   const open = () => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const block = () =>
     new Promise<void>((resolve) => {
@@ -287,15 +287,4 @@ export async function passageTo(url: string): Promise<Passage> {
     isSilent = false
   }
   return { url: through.href, block, open, silence, answer }
-}
-
-/**
- * A port on which no process listens. Below the range for outgoing connections, one of which could take the port before
- * its server listens.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000)
-    if (await isFreePort(port)) return port
-  }
 }

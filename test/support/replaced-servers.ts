@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { createLog } from '../../platform/log.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
@@ -14,7 +15,7 @@ import { testEnvironment } from './environment.ts'
 import { makeFolder, removeFolder } from './folders.ts'
 import { findPostgresPrograms } from './postgres-programs.ts'
 import { startProgram, untilWell } from './programs.ts'
-import { freePort, operatorPassword } from './relays.ts'
+import { operatorPassword } from './relays.ts'
 import { createTemporalSchema, startTemporalOnPostgres, type TemporalOnPostgres } from './temporal-postgres.ts'
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
@@ -48,13 +49,13 @@ export async function startReplacedServers(variables: Readonly<Record<string, st
   const postgres = await startReplaceablePostgres(folder)
   const urlOf = (name: string) => Object.assign(new URL(postgres.url), { pathname: `/${name}` })
   const databases = { store: urlOf('temporal'), visibility: urlOf('temporal_visibility') }
-  const temporalPort = await freePort()
+  const temporalPort = await findFreePort()
   await createTemporalSchema(databases)
   const startTemporal = () => startTemporalOnPostgres(databases, join(folder, 'temporal'), temporalPort)
   let temporal: TemporalOnPostgres = await startTemporal()
   atEnd(() => temporal.kill())
 
-  const port = String(await freePort())
+  const port = String(await findFreePort())
   const environment = testEnvironment({
     DATABASE_URL: postgres.url,
     TEMPORAL_ADDRESS: `127.0.0.1:${temporalPort}`,

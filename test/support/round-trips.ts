@@ -1,7 +1,7 @@
 /** A proxy that counts how often the clients of a server wait for its answers. */
 import { connect, createServer } from 'node:net'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from './at-end.ts'
-import { freePort } from './relays.ts'
 
 export interface RoundTrips {
   /** The URL of the server through the proxy. */
@@ -33,7 +33,7 @@ export async function countRoundTrips(url: string): Promise<RoundTrips> {
       })
     })
   })
-  const port = await freePort()
+  const port = await findFreePort()
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   atEnd(async () => {
     // The client has closed its connections.

@@ -2,6 +2,7 @@
  * A Temporal server with its store in Postgres, as in production, unlike the embedded one. Needs `temporal-server` and
  * `temporal-sql-tool` on the PATH; see test/system/requirements.ts.
  */
+
 import { execFile } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Connection } from '@temporalio/client'
 import { readStackConfig } from '../../platform/config/stack.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { findProgram } from '../../platform/find-program.ts'
-import { freePort } from './relays.ts'
 
 const readyMillisMax = 90_000
 const services = ['frontend', 'history', 'matching', 'worker'] as const
@@ -67,7 +68,7 @@ export async function startTemporalOnPostgres(
 ): Promise<TemporalOnPostgres> {
   await mkdir(dir, { recursive: true })
   const ports = await Promise.all(
-    services.map(async (name) => [name === 'frontend' ? port : await freePort(), await freePort()] as const),
+    services.map(async (name) => [name === 'frontend' ? port : await findFreePort(), await findFreePort()] as const),
   )
   await writeFile(join(dir, 'test.yaml'), JSON.stringify(configOf(databases, ports)))
   const server = await ServerProcess.start({

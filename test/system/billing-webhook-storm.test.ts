@@ -8,13 +8,14 @@ import type { Client as TemporalClient } from '@temporalio/client'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { readConfig } from '../../platform/config/config.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { connectTemporal } from '../../platform/temporal.ts'
 import { Client, createDatabase, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { billingEvent, findEvent, type SandboxSender, sandboxSender } from '../support/billing.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { type Program, startProgram, untilWell } from '../support/programs.ts'
-import { eventually, freePort, operatorPassword, passageTo } from '../support/relays.ts'
+import { eventually, operatorPassword, passageTo } from '../support/relays.ts'
 import { untilAtRest } from '../support/workflows.ts'
 
 const secret = `whsec_${randomBytes(32).toString('base64')}`
@@ -47,7 +48,7 @@ beforeAll(async () => {
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `test-${randomUUID()}`,
   })
-  const [firstPort, secondPort] = [await freePort(), await freePort()]
+  const [firstPort, secondPort] = [await findFreePort(), await findFreePort()]
   first = startProgram('api', { ...env, PORT: String(firstPort), DATABASE_URL: trap.url })
   startProgram('api', { ...env, PORT: String(secondPort) })
   startProgram('worker', env)

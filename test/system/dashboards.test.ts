@@ -1,12 +1,14 @@
 /**
  * Every query of the dashboards and the rules runs on a Prometheus that has scraped the real service with live relays.
  */
+
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createDatabase, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
@@ -16,7 +18,7 @@ import { makeFolder, removeFolder } from '../support/folders.ts'
 import { localhostCertificate, localhostKey } from '../support/localhost-certificate.ts'
 import { startProgram, untilWell } from '../support/programs.ts'
 import { startPrometheus } from '../support/prometheus.ts'
-import { eventually, freePort, type OneSession, operator, operatorPassword, shortTimes } from '../support/relays.ts'
+import { eventually, type OneSession, operator, operatorPassword, shortTimes } from '../support/relays.ts'
 import { StreamSource } from './srt-stream.ts'
 
 /** A server with the certificate of localhost, in the place of the site's proxy. */
@@ -35,7 +37,7 @@ atEnd(async () => {
   await database.drop()
   await removeFolder(dataDir)
 })
-const [apiPort, workerPort] = [await freePort(), await freePort()]
+const [apiPort, workerPort] = [await findFreePort(), await findFreePort()]
 const client = new Client(`http://127.0.0.1:${apiPort}`)
 const environment = testEnvironment({
   ...shortTimes,

@@ -4,18 +4,19 @@ import { get } from 'node:http'
 import { connect } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { createDatabase, startApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { highLimits, testEnvironment } from '../support/environment.ts'
 import { startProgram } from '../support/programs.ts'
-import { eventually, freePort, operator, operatorPassword } from '../support/relays.ts'
+import { eventually, operator, operatorPassword } from '../support/relays.ts'
 import { startSite } from '../support/site.ts'
 import { apiHost, type EdgeReply, siteHost, startEdge } from './edge.ts'
 
 /** The clients that are operators. */
 const operatorAddress = '127.7.0.1'
 
-const [httpsPort, secondPort, database] = [await freePort(), await freePort(), await createDatabase()]
+const [httpsPort, secondPort, database] = [await findFreePort(), await findFreePort(), await createDatabase()]
 atEnd(() => database.drop())
 const siteUrl = `https://${siteHost}:${httpsPort}`
 const variables = testEnvironment({
@@ -188,9 +189,9 @@ describe('requests', () => {
 
 describe('while no process serves', () => {
   test('a request gets 503 with Retry-After and the error of the API', async () => {
-    const port = await freePort()
+    const port = await findFreePort()
     const alone = await startEdge({
-      httpsPort: await freePort(),
+      httpsPort: await findFreePort(),
       apiUpstreams: `127.0.0.1:${port}`,
       siteUpstreams: `127.0.0.1:${port}`,
       operatorNetworks: '255.255.255.255',

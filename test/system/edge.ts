@@ -7,9 +7,10 @@ import { request } from 'node:https'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from '../support/at-end.ts'
 import { makeFolder, removeFolder } from '../support/folders.ts'
-import { eventually, freePort } from '../support/relays.ts'
+import { eventually } from '../support/relays.ts'
 
 export const apiHost = 'api.localhost'
 export const siteHost = 'localhost'
@@ -46,7 +47,7 @@ export interface Edge {
 
 /** Starts Caddy, and stops it after the tests of the file. Resolves when it has a certificate for both hosts. */
 export async function startEdge({ httpsPort, ...options }: Options): Promise<Edge> {
-  const [folder, httpPort] = [await makeFolder('edge-'), await freePort()]
+  const [folder, httpPort] = [await makeFolder('edge-'), await findFreePort()]
   const config = fileURLToPath(new URL('../../deploy/caddy/Caddyfile', import.meta.url))
   const caddy = spawn('caddy', ['run', '--config', config, '--adapter', 'caddyfile'], {
     env: {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readStackConfig } from '../../platform/config/stack.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
@@ -11,7 +12,7 @@ import { createLog } from '../../platform/log.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { startProgram, untilWell } from '../support/programs.ts'
-import { eventually, freePort } from '../support/relays.ts'
+import { eventually } from '../support/relays.ts'
 
 test('the api and the worker start before Postgres and Temporal, and work once both are reachable', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'relay-late-'))
@@ -24,7 +25,7 @@ test('the api and the worker start before Postgres and Temporal, and work once b
     cacheDir,
     progress: () => {},
   })
-  const [port, temporalPort, databasePort] = await Promise.all([freePort(), freePort(), freePort()])
+  const [port, temporalPort, databasePort] = await Promise.all([findFreePort(), findFreePort(), findFreePort()])
   const startPostgres = () => startEmbeddedPostgres({ dir: join(dir, 'postgres'), port: async () => databasePort, log })
   // Creates the cluster, so that its URL is known. The server is stopped when the programs start.
   const first = await startPostgres()

@@ -1,13 +1,15 @@
 /**
  * How long requests take, and what relays get through, while Postgres or Temporal does not answer. Judges real time.
  */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { requestLimits } from '../../db/connection.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { type Answer, statusAndCode } from '../support/api.ts'
 import { startOwnPostgres } from '../support/own-postgres.ts'
-import { eventually, freePort, operator, startService } from '../support/relays.ts'
+import { eventually, operator, startService } from '../support/relays.ts'
 import { testInRealTime } from './real-time.ts'
 
 const measure = async <Value>(work: Promise<Value>): Promise<{ value: Value; millis: number }> => {
@@ -93,7 +95,7 @@ testInRealTime(
 testInRealTime('while Temporal is unavailable starts and stops are accepted without delay', async () => {
   const service = await startService({
     worker: false,
-    variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` },
+    variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}` },
     queryLimits: requestLimits,
   })
   const user = await service.user()

@@ -9,6 +9,7 @@ import { openDatabase, postgresChecks } from '../../cli/doctor/postgres.ts'
 import { readTarget } from '../../cli/doctor/target.ts'
 import { connectPostgres, type Database, isOutage, requestLimits } from '../../db/connection.ts'
 import { pipelinedTransaction } from '../../db/pipelined-transaction.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createEmptyDatabase, givePlan, signUp, statusAndCode } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
@@ -16,7 +17,7 @@ import { testEnvironment } from '../support/environment.ts'
 import { type PgBouncer, type PoolMode, startPgBouncer } from '../support/pgbouncer.ts'
 import { startProgram, untilWell } from '../support/programs.ts'
 import { connectSocket } from '../support/relay-sockets.ts'
-import { eventually, freePort, type OneSession, shortTimes } from '../support/relays.ts'
+import { eventually, type OneSession, shortTimes } from '../support/relays.ts'
 
 const serverUrl = inject('postgresUrl')
 
@@ -41,7 +42,7 @@ async function startPrograms(databaseUrl: string) {
     await endLocalRelays(dataDir)
     rmSync(dataDir, { recursive: true, force: true })
   })
-  const port = await freePort()
+  const port = await findFreePort()
   const environment = testEnvironment({
     ...shortTimes,
     PORT: String(port),

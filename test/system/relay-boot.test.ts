@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import { relayBundle } from '../../providers/relay/relay-bundle.ts'
 import { createRelayUserData } from '../../providers/relay/user-data.ts'
 import { eventually, givenControlPlane, secret, streamToken } from '../relay-node/running.ts'
 import { startApi } from '../support/api.ts'
-import { freePort } from '../support/relays.ts'
 import { givenMachine, prepared } from './relay-machine.ts'
 import { StreamSink, StreamSource } from './srt-stream.ts'
 
@@ -25,7 +25,12 @@ async function boot(userData: string) {
   const machine = await givenMachine(prepared)
   const { write_files, runcmd } = parse(userData) as CloudConfig
   const contentOf = (path: string) => write_files.find((file) => file.path === path)?.content ?? ''
-  const [publishPort, playPort, srtlaPort, statsPort] = [await freePort(), await freePort(), await freePort(), 0]
+  const [publishPort, playPort, srtlaPort, statsPort] = [
+    await findFreePort(),
+    await findFreePort(),
+    await findFreePort(),
+    0,
+  ]
   const ports = { PUBLISH: publishPort, PLAY: playPort, SRTLA: srtlaPort, STATS: statsPort }
   const unit = contentOf('/etc/systemd/system/relay-node.service')
   const command = (/^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '')

@@ -2,6 +2,7 @@
  * Two API processes behind a load balancer and two workers are restarted one after another while streamers use the
  * service.
  */
+
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,13 +11,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { countAliveWorkers } from '../../db/operations/workers.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createDatabase, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { type ForwardedRequest, type LoadBalancer, startLoadBalancer } from '../support/load-balancer.ts'
 import { type Program, startProgram } from '../support/programs.ts'
-import { eventually, freePort, type History, type OneSession, operator, operatorPassword } from '../support/relays.ts'
+import { eventually, type History, type OneSession, operator, operatorPassword } from '../support/relays.ts'
 
 const exitSecondsMax = 30
 /** How long a program may take to start on a busy machine. */
@@ -40,7 +42,7 @@ async function startDeployment(): Promise<Deployment> {
     await database.drop()
     rmSync(dataDir, { recursive: true, force: true })
   })
-  const ports = [await freePort(), await freePort()]
+  const ports = [await findFreePort(), await findFreePort()]
   const balancer = await startLoadBalancer(ports)
   atEnd(() => balancer.close())
   const env = testEnvironment({

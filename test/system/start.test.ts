@@ -2,15 +2,17 @@
  * `npm start`, which the tests share: after starts that were killed, stopped and out of disk space on the same folder,
  * one that is used and killed, and one that takes over from it. They run in this order.
  */
+
 import { execFile } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { makeFolder, removeFolder, temporaryFolder } from '../support/folders.ts'
 import { untilWell } from '../support/programs.ts'
-import { eventually, freePort } from '../support/relays.ts'
+import { eventually } from '../support/relays.ts'
 import { Browser } from '../support/site-browser.ts'
 import { commandsOf, endAll, paste, processesOf, type SessionReply, Stack, untilRelayState } from '../support/stack.ts'
 import { runSvc } from '../support/svc.ts'
@@ -23,7 +25,7 @@ let stack: Stack
 
 beforeAll(async () => {
   dataDir = await makeFolder()
-  const ports = await Promise.all(Array.from({ length: 5 }, freePort))
+  const ports = await Promise.all(Array.from({ length: 5 }, findFreePort))
   const names = [
     'SVC_EMBEDDED_PG_PORT',
     'SVC_EMBEDDED_TEMPORAL_PORT',

@@ -4,12 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createDatabase, type GivenUser, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { startProgram } from '../support/programs.ts'
-import { eventually, freePort, type OneSession, operator, operatorPassword } from '../support/relays.ts'
+import { eventually, type OneSession, operator, operatorPassword } from '../support/relays.ts'
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -35,7 +36,7 @@ beforeAll(
     })
     collector = await startTraceCollector()
     const env = testEnvironment({
-      PORT: String(await freePort()),
+      PORT: String(await findFreePort()),
       DATABASE_URL: database.url,
       SVC_DATA_DIR: dataDir,
       SVC_OPERATOR_PASSWORD: operatorPassword,

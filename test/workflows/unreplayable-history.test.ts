@@ -2,14 +2,16 @@
  * Workflows whose recorded history the workflow code does not repeat: the SDK writes one when a worker stalls at a
  * wrong moment.
  */
+
 import { defaultPayloadConverter } from '@temporalio/common'
 import { expect, test } from 'vitest'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import * as messages from '../../workflows/messages.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { startProgram } from '../support/programs.ts'
-import { eventually, freePort } from '../support/relays.ts'
+import { eventually } from '../support/relays.ts'
 import { longRelayTimeouts, newSubscriber } from '../support/subscribers.ts'
 
 /** `COMMAND_TYPE_MODIFY_WORKFLOW_PROPERTIES` of Temporal's API. */
@@ -54,7 +56,7 @@ test('a subscription with such a history is replaced and counted, and its accept
   expect(workflowId).toBe(messages.subscriptionWorkflowId(subscriber.userId))
   const replaced = await firstRunOf(service, workflowId)
   const { config } = service.api.services
-  const metricsAddress = `127.0.0.1:${await freePort()}`
+  const metricsAddress = `127.0.0.1:${await findFreePort()}`
   const worker = await startProgram(
     'worker',
     testEnvironment({

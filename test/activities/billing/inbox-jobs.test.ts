@@ -7,13 +7,14 @@ import { entitlementVersion } from '../../../db/billing/subscriptions.ts'
 import { first } from '../../../db/connection.ts'
 import { writeEntitlement } from '../../../db/transactions/write-entitlement.ts'
 import type { AccountEntitlement } from '../../../domain/billing/entitlement.ts'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { connectTemporal } from '../../../platform/temporal.ts'
 import { subscriptionWorkflowId } from '../../../workflows/messages.ts'
 import { createSubscriptionWorkflows } from '../../../workflows/subscription-client.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { billingEvent, findEvent, type SandboxSender, sandboxSender } from '../../support/billing.ts'
-import { freePort, operatorPassword } from '../../support/relays.ts'
+import { operatorPassword } from '../../support/relays.ts'
 
 let api: TestApi
 let provider: SandboxSender
@@ -102,7 +103,7 @@ describe('deliver_billing_events', () => {
   test('wakes the account in the next run when Temporal was unavailable', async () => {
     const { userId } = await api.given.user()
     const id = await sendEvent(10, { user_id: userId })
-    const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await freePort()}` })
+    const away = connectTemporal({ ...api.services.config.temporal, address: `127.0.0.1:${await findFreePort()}` })
     atEnd(away.close)
     const subscriptions = createSubscriptionWorkflows(away.client, {
       taskQueue: 'none',

@@ -4,9 +4,9 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { probeApi } from '../../../activities/fleet/api-probe.ts'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { startApi } from '../../support/api.ts'
 import { localhostCertificate, localhostKey } from '../../support/localhost-certificate.ts'
-import { freePort } from '../../support/relays.ts'
 
 const answerOfApi: RequestListener = (_, response) =>
   response.writeHead(405, { 'content-type': 'application/json' }).end('{"error":{"code":"method_not_allowed"}}')
@@ -54,6 +54,6 @@ test('each probe uses a connection of its own', async () => {
 test('a certificate that relays refuse, a port without a server and a name without an address are reported', async () => {
   const tls = createTlsServer({ key: localhostKey, cert: localhostCertificate }, answerOfApi)
   expect(await probeApi(`https://localhost:${await listen(tls)}`, 5000)).toContain('self-signed certificate')
-  expect(await probeApi(`http://127.0.0.1:${await freePort()}`, 5000)).toContain('ECONNREFUSED')
+  expect(await probeApi(`http://127.0.0.1:${await findFreePort()}`, 5000)).toContain('ECONNREFUSED')
   expect(await probeApi('http://nowhere.invalid', 5000)).toMatch(/nowhere\.invalid|no answer/)
 })

@@ -3,10 +3,11 @@ import { MockActivityEnvironment } from '@temporalio/testing'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createWarmInstanceActivities } from '../../../activities/fleet/warm-instances.ts'
 import type { SessionView } from '../../../api/views/relay-session.ts'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../support/fake-relays.ts'
 import { suspendJob } from '../../support/jobs.ts'
 import { endGrace, lengthenReception, makeSilent } from '../../support/relay-jobs.ts'
-import { eventually, freePort, type Passage, passageTo } from '../../support/relays.ts'
+import { eventually, type Passage, passageTo } from '../../support/relays.ts'
 import { longRelayTimeouts } from '../../support/subscribers.ts'
 
 /** Each test has regions of its own. */
@@ -17,7 +18,7 @@ let service: FakeRelayService
 let passage: Passage
 
 beforeAll(async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   passage = await passageTo(`http://127.0.0.1:${port}`)
   service = await startFakeRelayService({
     variables: {

@@ -1,10 +1,11 @@
 /** The metrics that a worker serves itself: those of the Temporal SDK and of its process. */
 import { expect, test } from 'vitest'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { createDatabase } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 import { startProgram } from '../../support/programs.ts'
-import { eventually, freePort } from '../../support/relays.ts'
+import { eventually } from '../../support/relays.ts'
 
 const database = await createDatabase()
 const startWorker = async (address: string) =>
@@ -19,7 +20,7 @@ const startWorker = async (address: string) =>
   )
 
 test('a worker serves the metrics of the SDK and of its process', async () => {
-  const address = `127.0.0.1:${await freePort()}`
+  const address = `127.0.0.1:${await findFreePort()}`
   const worker = await startWorker(address)
   const read = () =>
     fetch(`http://${address}/metrics`).then(

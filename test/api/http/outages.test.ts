@@ -4,13 +4,13 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi as startListening } from '../../../api/start-api.ts'
 import { connectPostgres } from '../../../db/connection.ts'
 import { readConfig } from '../../../platform/config/config.ts'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
 import { type Client, startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import {
   eventually,
-  freePort,
   type OneSession,
   operator,
   passageTo,
@@ -24,7 +24,7 @@ const page = (at: Client, path: string, request?: RequestInit) => fetch(`${at.ur
 describe('while Temporal is unavailable', () => {
   let alone: TestService
   beforeAll(async () => {
-    alone = await startService({ worker: false, variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await freePort()}` } })
+    alone = await startService({ worker: false, variables: { TEMPORAL_ADDRESS: `127.0.0.1:${await findFreePort()}` } })
   })
 
   test('starts and stops are accepted', async () => {

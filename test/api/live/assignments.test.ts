@@ -5,12 +5,13 @@ import { connect, createServer, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { createAssignments } from '../../../api/live/assignments.ts'
 import { connectPostgres } from '../../../db/connection.ts'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { createLog } from '../../../platform/log.ts'
 import { Client, startApi } from '../../support/api.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { startProgram } from '../../support/programs.ts'
-import { eventually, freePort, passageTo } from '../../support/relays.ts'
+import { eventually, passageTo } from '../../support/relays.ts'
 import { assignInstance, insertWarmInstance, reportUnbound, untilReported } from '../../support/unbound-relays.ts'
 
 const master = randomBytes(48).toString('base64')
@@ -141,7 +142,7 @@ describe('a report stops waiting', () => {
   })
 
   test('when the process stops, and its relay should report to another one at once', async () => {
-    const port = await freePort()
+    const port = await findFreePort()
     const program = startProgram(
       'api',
       testEnvironment({ ...shared, PORT: String(port), DATABASE_URL: api.services.config.database.url }),

@@ -3,10 +3,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { writeRunningStack } from '../../../cli/stack-state.ts'
+import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { provideSecrets } from '../../../platform/embedded/secrets.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { temporaryFolder } from '../../support/folders.ts'
-import { freePort, operatorPassword } from '../../support/relays.ts'
+import { operatorPassword } from '../../support/relays.ts'
 import { operatorVariables, runSvc, runSvcHere } from '../../support/svc.ts'
 
 let api: TestApi
@@ -52,7 +53,7 @@ test('without a stack the message says how to name the API, with exit code 4', a
 })
 
 test('an API that does not answer is named with its address, with exit code 4', async () => {
-  const url = `http://127.0.0.1:${await freePort()}`
+  const url = `http://127.0.0.1:${await findFreePort()}`
   const { code, stderr } = await runSvcHere(['jobs', 'list'], operatorVariables(url))
   expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining(`${url}/api/v1/admin/jobs`) })
 })

@@ -135,7 +135,7 @@ describe('the report of a relay without a session', () => {
     expect((await reportBound(sessionId, instanceId)).body).toEqual({
       state: 'provisioning',
       desired: 'run',
-      report_in_seconds: healthIntervalSeconds,
+      report_in_seconds: 1,
       epoch: expect.any(String),
     })
   })
