@@ -5,28 +5,37 @@ import { createServer } from 'node:net'
 /** Below the ranges from which systems take the ports of outgoing connections. */
 const [portMin, portMax] = [20_000, 32_000]
 const attemptsMax = 100
+/** Each call goes on from the last one, so that a process gets no port twice while its server does not listen yet. */
+let nextPort = randomInt(portMin, portMax)
 
-/** Listens for a moment. Resolves with whether that was possible. */
+/** On some systems a listener on one of them does not take the port on the others. */
+const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::']
+/** The machine has no such address. */
+const isWithoutAddress = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
+
+/** Listens for a moment. Resolves with whether no other program prevented it. */
 const tryListen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer().unref()
-    server.once('error', () => resolve(false))
+    server.once('error', (error) => resolve(isWithoutAddress(error)))
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)))
   })
 
 /** A port on which no process listens, and which no outgoing connection takes before its server listens. */
 export async function findFreePort(): Promise<number> {
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-    const port = randomInt(portMin, portMax)
+    const port = nextPort
+    nextPort = port + 1 < portMax ? port + 1 : portMin
     if (await isFreePort(port)) return port
   }
   throw new Error(`${attemptsMax} ports between ${portMin} and ${portMax} are taken by other programs`)
 }
 
-/** Whether a server could listen on the port, on loopback and on all addresses. */
+/** Whether a server could listen on the port, on loopback and on all addresses of both families. */
 export async function isFreePort(port: number): Promise<boolean> {
-  // One after the other, since on some systems a listener on all addresses takes the port on loopback too.
-  return (await tryListen(port, '127.0.0.1')) && (await tryListen(port, '0.0.0.0'))
+  for (const host of hosts) if (!(await tryListen(port, host))) return false
+  return true
 }
 
 export interface PortChoice {

@@ -32,7 +32,12 @@ test('an explicit port that is taken is an error with the way out', async () => 
   )
 })
 
-test.each(['127.0.0.1', '0.0.0.0'])('a port that is taken on %s is not chosen', async (host) => {
+test.each(['127.0.0.1', '0.0.0.0', '::1', '::'])('a port that is taken on %s is not chosen', async (host) => {
   const taken = await takenPort(host)
   expect(await choosePort({ ...choice, preferred: [taken] })).not.toBe(taken)
+})
+
+test('ports that are asked for at the same time differ', async () => {
+  const ports = await Promise.all(Array.from({ length: 20 }, findFreePort))
+  expect(new Set(ports).size).toBe(20)
 })
