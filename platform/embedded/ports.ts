@@ -8,17 +8,16 @@ const attemptsMax = 100
 /** Each call goes on from the last one, so that a process gets no port twice while its server does not listen yet. */
 let nextPort = randomInt(portMin, portMax)
 
-/** On some systems a listener on one of them does not take the port on the others. */
+/** A program that listens on one of them alone would get the requests of those for whom `localhost` is that address. */
 const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::']
-/** The machine has no such address. */
-const isWithoutAddress = ({ code }: NodeJS.ErrnoException): boolean =>
-  code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
+/** Every other error, such as that of a machine without IPv6, says nothing about the port. */
+const isTaken = ({ code }: NodeJS.ErrnoException): boolean => code === 'EADDRINUSE' || code === 'EACCES'
 
-/** Listens for a moment. Resolves with whether no other program prevented it. */
+/** Listens for a moment. Resolves with whether the port is free. */
 const tryListen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer().unref()
-    server.once('error', (error) => resolve(isWithoutAddress(error)))
+    server.once('error', (error) => resolve(!isTaken(error)))
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)))
   })
 
