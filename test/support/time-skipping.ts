@@ -17,13 +17,18 @@ export interface SkippingService {
   pass(millis: number): Promise<void>
 }
 
+/** The SDK gives the server 5 s to start, too few for Java on a busy machine, which has read the files by then. */
+async function startEnvironment(path: string): Promise<TestWorkflowEnvironment> {
+  const start = () =>
+    TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })
+  return start().catch(start).catch(start)
+}
+
 /** Starts the server for the tests of a file, which must run sequentially because they share its time. */
 export async function startSkippingService(): Promise<SkippingService> {
   const path = await findTestServer((text) => process.stderr.write(`[time skipping] ${text}\n`))
   installRuntimeOnce()
-  const environment = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  })
+  const environment = await startEnvironment(path)
   atEnd(() => environment.teardown())
   // It can't say which ones it has, as the worker asks it.
   await environment.connection.operatorService.addSearchAttributes({
