@@ -8,6 +8,7 @@ import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import type { RecordBillingEvent } from './billing-event-recorder.ts'
 import type { Services as IdentityServices } from './identity/services.ts'
 import type { Assignments } from './live/assignments.ts'
+import type { HeldReports } from './live/held-reports.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
 import type { BillingMetrics } from './metrics/billing-metrics.ts'
 import type { FindOperatorOverview } from './views/operator-overview.ts'
@@ -23,6 +24,8 @@ export interface Services extends IdentityServices {
   readonly relaySockets: RelaySockets
   /** Takes the reports of relays without a session. */
   readonly assignments: Assignments
+  /** Holds the reports of relays with a session open. */
+  readonly heldReports: HeldReports
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
   /** From at most a second ago. Concurrent calls share the queries. */

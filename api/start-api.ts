@@ -36,6 +36,7 @@ import { createMailer } from './identity/mailer.ts'
 import { createPasswords } from './identity/passwords.ts'
 import { registerAssignmentMetrics } from './live/assignment-metrics.ts'
 import { createAssignments } from './live/assignments.ts'
+import { createHeldReports, registerHeldReportMetrics } from './live/held-reports.ts'
 import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
@@ -101,6 +102,8 @@ export async function startApi(deps: Deps): Promise<RunningApi> {
   life.hold('relay sockets', services.relaySockets, (it) => it.stop())
   life.hold('assignments', services.assignments, (it) => it.stop())
   registerAssignmentMetrics(registry, services.assignments)
+  life.hold('held reports', services.heldReports, (it) => it.stop())
+  registerHeldReportMetrics(registry, services.heldReports)
   life.drainFor(config.drainSeconds * 1000)
 
   if (isTransactionPooled(sql))
@@ -161,6 +164,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
       limits: { ...relaySocketLimits, ...socketLimits },
     }),
     assignments: createAssignments({ sql, log }),
+    heldReports: createHeldReports({ sql, log }),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>

@@ -123,6 +123,8 @@ class Life {
     const report = {
       sessionId,
       instanceId: fakeInstanceId(sessionId),
+      binding: 1,
+      isHeld: false,
       hasOwnSecret: false,
       isIdle: false,
       ingest: readIngest(undefined),

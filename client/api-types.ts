@@ -1155,7 +1155,7 @@ export interface paths {
          * Report the health of a relay
          * @description A relay reports every `report_in_seconds`. Statistics that are not valid are ignored: the report still proves that the relay runs. When `desired` is `stop`, the relay ends.
          *
-         *     A relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. Safe to repeat.
+         *     A relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. 409 `relay_replaced` means that another instance has taken over: the relay closes its streams and ends. Safe to repeat.
          */
         post: operations["reportHealth"];
         delete?: never;
@@ -2261,7 +2261,7 @@ export interface components {
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
@@ -2397,8 +2397,8 @@ export interface components {
             /** @enum {string} */
             state: "provisioning" | "active" | "grace" | "stopped";
             reason: string;
-            /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-            detail: ("capacity" | "quota" | "configuration") | null;
+            /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
+            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
             region: string;
             relay_host_masked: string | null;
             /** Format: date-time */
@@ -2482,8 +2482,8 @@ export interface components {
             /** @enum {string} */
             state: "provisioning" | "active" | "grace" | "stopped";
             reason: string;
-            /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-            detail: ("capacity" | "quota" | "configuration") | null;
+            /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
+            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
             region: string;
             relay_host_masked: string | null;
             /** Format: date-time */
@@ -2517,8 +2517,8 @@ export interface components {
             state: "provisioning" | "active" | "grace" | "stopped";
             /** @enum {string} */
             reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
-            /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-            detail: ("capacity" | "quota" | "configuration") | null;
+            /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
+            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
             /** @enum {string} */
             initiator: "user" | "operator" | "relay" | "timer" | "system";
             /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
@@ -2704,6 +2704,16 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description connection_limit */
+        connection_limit: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description email_not_verified */
         email_not_verified: {
             headers: {
@@ -2754,8 +2764,8 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description instance_mismatch, invalid_transition */
-        "instance_mismatch.invalid_transition": {
+        /** @description instance_mismatch, invalid_transition, relay_replaced */
+        "instance_mismatch.invalid_transition.relay_replaced": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -4827,6 +4837,7 @@ export interface operations {
             400: components["responses"]["idempotency_key_invalid.idempotency_key_required.invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["relay_access_denied.relay_limit_reached.usage_exhausted"];
+            409: components["responses"]["connection_limit"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];
@@ -4986,8 +4997,8 @@ export interface operations {
                             state: "provisioning" | "active" | "grace" | "stopped";
                             /** @enum {string} */
                             reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
-                            /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                            detail: ("capacity" | "quota" | "configuration") | null;
+                            /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
+                            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
                             /** @enum {string} */
                             initiator: "user" | "operator" | "relay" | "timer" | "system";
                             /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
@@ -5175,8 +5186,17 @@ export interface operations {
                     /** @description Null, or an empty text, as long as the relay runs without a session. */
                     session_id: (string | "") | null;
                     instance_id: string;
-                    /** @description How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session. */
+                    /** @description How long the reply may wait: without a session for an assignment, at most 30 s and a third of the health timeout; with one for a change of it, at most 10 s and a third of the health timeout. A relay whose connection ends meanwhile is suspect. */
                     wait_seconds?: number;
+                    /** @description The number of the instance in its session, as its assignment states it. 1 where it is absent. */
+                    binding?: number;
+                    /** @description Those that the relay has bound. Sent with its first reports with a session. */
+                    ports?: {
+                        srtla: number;
+                        publish: number;
+                        play: number;
+                        stats: number;
+                    };
                     /**
                      * Format: uuid
                      * @description That of the last reply that had one.
@@ -5247,6 +5267,15 @@ export interface operations {
                             /** Format: uuid */
                             session_id: string;
                             stream_token: string;
+                            /** @description The number of the instance in the session. Reports repeat it. */
+                            binding: number;
+                            /** @description The ports that the relay takes if they are free. */
+                            ports?: {
+                                srtla: number;
+                                publish: number;
+                                play: number;
+                                stats: number;
+                            } | null;
                         } | null;
                     };
                 };
@@ -5254,7 +5283,7 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["invalid_relay_auth"];
             404: components["responses"]["not_found"];
-            409: components["responses"]["instance_mismatch.invalid_transition"];
+            409: components["responses"]["instance_mismatch.invalid_transition.relay_replaced"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             500: components["responses"]["internal_error"];
@@ -6202,8 +6231,8 @@ export interface operations {
                             /** @enum {string} */
                             state: "provisioning" | "active" | "grace" | "stopped";
                             reason: string;
-                            /** @description Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. */
-                            detail: ("capacity" | "quota" | "configuration") | null;
+                            /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
+                            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
                             region: string;
                             relay_host_masked: string | null;
                             /** Format: date-time */
@@ -7251,8 +7280,8 @@ export interface operations {
                             /** @enum {string} */
                             initiator: "user" | "operator" | "relay" | "timer" | "system";
                         } | null;
-                        /** @description Why it could not be started, where it is known. */
-                        detail: ("capacity" | "quota" | "configuration") | null;
+                        /** @description Why it could not be started, or was given up, where it is known. */
+                        detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
                         /** Format: date-time */
                         created_at: string;
                     };

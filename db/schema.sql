@@ -101,6 +101,19 @@ create table certificate_checks (
   error      text
 );
 
+create table connections (
+  label        text        not null default translate("left"(replace(gen_random_uuid()::text, '-', ''), 10), '0123456789', 'ghijklmnop') primary key,
+  user_id      uuid        not null references users(id) on delete cascade,
+  name         text,
+  srtla_port   integer,
+  publish_port integer,
+  play_port    integer,
+  stats_port   integer,
+  created_at   timestamptz not null default now(),
+  last_used_at timestamptz not null default now(),
+  constraint connections_user_id_name_key unique (user_id, name)
+);
+
 create table ended_workflows (
   workflow_id   text        not null primary key,
   workflow_type text        not null,
@@ -173,7 +186,8 @@ create table instances (
   stats_port          integer,
   last_report_at      timestamptz,
   retired_at          timestamptz,
-  host_v6             text
+  host_v6             text,
+  binding             integer     not null default 1
 );
 
 create index instances_existing on instances (region) where gone_at is null;
@@ -407,7 +421,10 @@ create table relay_health (
   recent_slot           integer,
   process_started_at_ms bigint,
   publishing_ms         bigint,
-  repeat_pct            real
+  repeat_pct            real,
+  is_held               boolean          not null default false,
+  suspect_since         timestamptz,
+  gone_at               timestamptz
 ) with (fillfactor = 50);
 
 create trigger relay_health_notify_insert after insert on relay_health for each row when (new.is_publishing is not null) execute function notify_relay_publishing_changed();
@@ -425,6 +442,19 @@ create table relay_programs (
   code         bytea       not null,
   last_used_at timestamptz not null default now(),
   constraint relay_programs_code_size check (octet_length(code) >= 1 and octet_length(code) <= 4194304)
+);
+
+create table relay_replacements (
+  session_id     uuid        not null references relay_sessions(id) on delete cascade,
+  binding        integer     not null,
+  instance_id    text        not null,
+  replaced_by    text        not null,
+  cause          text        not null check (cause = any (array['relay_gone', 'relay_silent'])),
+  failed_at      timestamptz not null,
+  last_report_at timestamptz not null,
+  bound_at       timestamptz not null default now(),
+  restored_at    timestamptz,
+  constraint relay_replacements_pkey primary key (session_id, binding)
 );
 
 create table relay_sessions (
@@ -462,9 +492,11 @@ create table relay_sessions (
   operator_request        jsonb,
   instance_bound_at       timestamptz,
   instance_missing_since  timestamptz,
-  detail                  text check (detail = any (array['capacity', 'quota', 'configuration'])),
+  detail                  text check (detail = any (array['capacity', 'quota', 'configuration', 'relay_gone', 'relay_silent', 'relay_replaced', 'relay_unstable'])),
   ending_soon_notified_at timestamptz,
   relay_host_v6           text,
+  binding                 integer     not null default 1,
+  may_move                boolean     not null default false,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),

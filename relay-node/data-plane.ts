@@ -46,7 +46,9 @@ type StreamPorts = Pick<RelayPorts, 'srtlaPort' | 'publishPort' | 'playPort'>
 
 export interface DataPlane extends StatsSource {
   /** Those that are bound. */
-  readonly ports: StreamPorts
+  ports(): StreamPorts
+  /** Changes the ports of a relay that has no stream. Rejects, and changes nothing, when one of them is taken. */
+  takePorts(wanted: StreamPorts): Promise<void>
   /** From now on streams with this token are admitted. */
   acceptStreamToken(streamToken: string): void
   summarize(): IngestSummary
@@ -54,16 +56,50 @@ export interface DataPlane extends StatsSource {
   close(reason: string): Promise<void>
 }
 
+interface OpenPorts {
+  readonly srtla: UdpPort
+  readonly publish: UdpPort
+  readonly play: UdpPort
+}
+
+const openPortNames = ['srtla', 'publish', 'play'] as const
+
+const portsOf = ({ srtla, publish, play }: OpenPorts): StreamPorts => ({
+  srtlaPort: srtla.port,
+  publishPort: publish.port,
+  playPort: play.port,
+})
+
+/**
+ * Opens all three ports, or none.
+ * @param present ports that are open already, which stay open.
+ */
+async function openPorts(
+  hosts: readonly string[],
+  log: Log,
+  wanted: StreamPorts,
+  present?: OpenPorts,
+): Promise<OpenPorts> {
+  const open = (name: keyof OpenPorts, port: number) =>
+    present && present[name].port === port ? Promise.resolve(present[name]) : openUdpPort(hosts, log, port)
+  const results = await Promise.allSettled([
+    open('srtla', wanted.srtlaPort),
+    open('publish', wanted.publishPort),
+    open('play', wanted.playPort),
+  ])
+  const [srtla, publish, play] = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined))
+  if (srtla && publish && play) return { srtla, publish, play }
+  const fresh = [srtla, publish, play].filter((port) => port && !Object.values(present ?? {}).includes(port))
+  await Promise.all(fresh.map((port) => port?.close()))
+  throw results.find((result) => result.status === 'rejected')?.reason
+}
+
 export async function startDataPlane({ hosts, log, ports, ...options }: DataPlaneOptions): Promise<DataPlane> {
   const { engine } = options
-  const [srtlaPort, publishPort, playPort] = await Promise.all([
-    openUdpPort(hosts, log, ports.srtlaPort),
-    openUdpPort(hosts, log, ports.publishPort),
-    openUdpPort(hosts, log, ports.playPort),
-  ])
+  let opened = await openPorts(hosts, log, ports)
   const refused = new RefusalCounts(log)
   const srtla = new SrtlaReceiver({
-    sendTo: (datagram, remote) => srtlaPort.send(datagram, remote),
+    sendTo: (datagram, remote) => opened.srtla.send(datagram, remote),
     onSrtPacket: (group, datagram) => gate.receive('publish', datagram, group, now()),
     isOfStream: (datagram) => gate.publisher?.isOwnData(datagram) === true,
     // An answer would keep the links of an encoder from before a restart, which have to register again, alive.
@@ -82,21 +118,25 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     },
     onPublished: (bytes, at) => meter.totals.receive(bytes, at),
   })
-  const isPossible = createPeerCheck({ hosts, ports: [srtlaPort, publishPort, playPort].map(({ port }) => port) })
-  const receive = (port: UdpPort, handle: (datagram: Buffer, from: Remote) => void) =>
-    port.receive((datagram, from) => {
-      if (isPossible(from)) handle(datagram, from)
-    })
-  const passToGate = (role: Role, port: UdpPort) =>
-    receive(port, (datagram, from) => gate.receive(role, datagram, new UdpPeer(port, from), now()))
-  receive(srtlaPort, (datagram, from) => srtla.receive(datagram, from, now()))
-  passToGate('publish', publishPort)
-  passToGate('play', playPort)
+  const receiveFrom = ({ srtla: srtlaPort, publish, play }: OpenPorts) => {
+    const isPossible = createPeerCheck({ hosts, ports: [srtlaPort, publish, play].map(({ port }) => port) })
+    const receive = (port: UdpPort, handle: (datagram: Buffer, from: Remote) => void) =>
+      port.receive((datagram, from) => {
+        if (isPossible(from)) handle(datagram, from)
+      })
+    const passToGate = (role: Role, port: UdpPort) =>
+      receive(port, (datagram, from) => gate.receive(role, datagram, new UdpPeer(port, from), now()))
+    receive(srtlaPort, (datagram, from) => srtla.receive(datagram, from, now()))
+    passToGate('publish', publish)
+    passToGate('play', play)
+  }
+  receiveFrom(opened)
   const isolateAdmitted = () => {
     const publisher = gate.publisher?.peer
-    srtlaPort.isolate(publisher instanceof SrtlaGroup ? [...publisher.links.values()].map(({ remote }) => remote) : [])
-    publishPort.isolate(listRemotes([publisher]))
-    playPort.isolate(listRemotes(gate.players))
+    const isBonded = publisher instanceof SrtlaGroup
+    opened.srtla.isolate(isBonded ? [...publisher.links.values()].map(({ remote }) => remote) : [])
+    opened.publish.isolate(listRemotes([publisher]))
+    opened.play.isolate(listRemotes(gate.players))
   }
   const showGroups = (addresses: StatsAddresses): GroupStats[] => {
     const publisher = gate.publisher
@@ -114,7 +154,14 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
   }, sweepMillis)
 
   return {
-    ports: { srtlaPort: srtlaPort.port, publishPort: publishPort.port, playPort: playPort.port },
+    ports: () => portsOf(opened),
+    async takePorts(wanted) {
+      const taken = await openPorts(hosts, log, wanted, opened)
+      const left = openPortNames.map((name) => opened[name]).filter((port) => !Object.values(taken).includes(port))
+      opened = taken
+      receiveFrom(opened)
+      await Promise.all(left.map((port) => port.close()))
+    },
     acceptStreamToken(streamToken) {
       gate.streamToken = streamToken
     },
@@ -147,7 +194,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     async close(reason) {
       clearInterval(sweep)
       gate.close(reason)
-      await Promise.all([srtlaPort.close(), publishPort.close(), playPort.close(), engine?.close()])
+      await Promise.all([...openPortNames.map((name) => opened[name].close()), engine?.close()])
     },
   }
 }

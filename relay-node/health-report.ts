@@ -1,8 +1,9 @@
 /** One health report of a relay, and what its reply means. */
+import { portNames, type RelayPorts } from '../domain/relay/ports.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { withSignal } from '../platform/timeout.ts'
 import type { IngestSummary } from './ingest.ts'
-import { isStreamToken, type RelaySession } from './session.ts'
+import { type Assignment, isStreamToken } from './session.ts'
 
 export interface HealthReport {
   readonly apiUrl: string
@@ -13,33 +14,48 @@ export interface HealthReport {
    */
   readonly sessionId: string | null
   readonly instanceId: string
+  /** The number of the instance in its session. */
+  readonly binding?: number | undefined
+  /** Stated in the first reports with a session. */
+  readonly ports?: RelayPorts | undefined
   /** The interval of reports where the reply has none. */
   readonly intervalSeconds: number
   /** The one of the last accepted report that had one: a restored database has another one. */
   readonly epoch?: string | undefined
   readonly summarizeIngest: () => IngestSummary
+  /** The reply is not to be held. */
+  readonly isLast?: boolean
   readonly signal: AbortSignal
 }
 
 export type Outcome =
   | { readonly type: 'accepted'; readonly nextSeconds: number; readonly epoch?: string }
   /** An unbound relay has its session. */
-  | { readonly type: 'assigned'; readonly session: RelaySession }
+  | { readonly type: 'assigned'; readonly session: Assignment }
   | { readonly type: 'ended'; readonly reason: string }
   /** The control plane does not have the session (`isUnknown`), or has it with another instance. */
   | { readonly type: 'denied'; readonly reason: string; readonly isUnknown: boolean }
   | { readonly type: 'failed'; readonly reason: string }
 
 const requestMillisMax = 5_000
-/** How long the control plane may hold the reply to an unbound relay. */
-const waitSeconds = 15
+/** How long the control plane may hold the reply to an unbound relay, and to one with a session. */
+const unboundWaitSeconds = 15
+const waitSecondsMax = 7
+
+const toReported = ({ srtlaPort, publishPort, playPort, statsPort }: RelayPorts) => ({
+  srtla: srtlaPort,
+  publish: publishPort,
+  play: playPort,
+  stats: statsPort,
+})
 
 /** Never rejects. */
 export async function report(options: HealthReport): Promise<Outcome> {
-  const { apiUrl, authSecret, sessionId, instanceId, intervalSeconds, epoch, summarizeIngest, signal } = options
+  const { apiUrl, authSecret, sessionId, instanceId, binding, ports, intervalSeconds, epoch, signal } = options
   const isUnbound = sessionId === null
   try {
-    const millisMax = requestMillisMax + (isUnbound ? waitSeconds * 1000 : 0)
+    const waitSeconds = isUnbound ? unboundWaitSeconds : options.isLast ? 0 : waitSecondsMax
+    const millisMax = requestMillisMax + waitSeconds * 1000
     const { status, text } = await withSignal(millisMax, signal, async (limited) => {
       const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
         method: 'POST',
@@ -47,9 +63,10 @@ export async function report(options: HealthReport): Promise<Outcome> {
         body: JSON.stringify({
           session_id: sessionId,
           instance_id: instanceId,
-          ...(isUnbound ? { wait_seconds: waitSeconds } : { epoch }),
+          ...(waitSeconds === 0 ? {} : { wait_seconds: waitSeconds }),
+          ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports) }),
           observed_at: new Date().toISOString(),
-          stats: { ...summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
+          stats: { ...options.summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
         }),
         // A redirect would send the secret to another host.
         redirect: 'error',
@@ -82,7 +99,8 @@ export function interpretReply(status: number, body: unknown, intervalSeconds: n
   }
   const code = typeof error?.code === 'string' ? error.code : undefined
   const reason = `${status} ${code}`
-  if (status === 409 && code === 'invalid_transition') return { type: 'ended', reason }
+  // Final: nothing is left to do, or another instance does it.
+  if (status === 409 && (code === 'invalid_transition' || code === 'relay_replaced')) return { type: 'ended', reason }
   if ((status === 404 || status === 409) && code !== undefined)
     return { type: 'denied', reason, isUnknown: status === 404 }
   return { type: 'failed', reason: `status ${status}${code === undefined ? '' : ` ${code}`}` }
@@ -90,12 +108,23 @@ export function interpretReply(status: number, body: unknown, intervalSeconds: n
 
 /** @returns undefined when the reply assigns no session. */
 function readAssignment(body: unknown): Outcome | undefined {
-  const { assignment } = body as { assignment?: { session_id?: unknown; stream_token?: unknown } | null }
+  const { assignment } = body as { assignment?: Record<string, unknown> | null }
   if (!assignment) return undefined
-  const { session_id: sessionId, stream_token: streamToken } = assignment
+  const { session_id: sessionId, stream_token: streamToken, binding = 1, ports } = assignment
   if (typeof sessionId !== 'string' || typeof streamToken !== 'string') return invalidAssignment
   if (!isUuid(sessionId) || !isStreamToken(streamToken)) return invalidAssignment
-  return { type: 'assigned', session: { sessionId, streamToken } }
+  if (!isPositive(binding, Number.MAX_SAFE_INTEGER)) return invalidAssignment
+  return { type: 'assigned', session: { sessionId, streamToken, binding, ports: readPorts(ports) } }
+}
+
+const isPositive = (value: unknown, max: number): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= max
+
+/** Null for ports that cannot be taken, since the relay has others. */
+function readPorts(value: unknown): RelayPorts | null {
+  const { srtla, publish, play, stats } = (value ?? {}) as Record<string, unknown>
+  const ports = { srtlaPort: srtla, publishPort: publish, playPort: play, statsPort: stats }
+  return portNames.every((name) => isPositive(ports[name], 65_535)) ? (ports as RelayPorts) : null
 }
 
 /** Its values are not part of the reason, since one is a secret. */

@@ -5,18 +5,21 @@
  * until it ends.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { RelayPorts } from '../domain/relay/ports.ts'
 import { countDenial, type Denials, describeDenials, judgeDenials, noDenials, unknownMillisMax } from './denials.ts'
 import { type HealthReport, type Outcome, report } from './health-report.ts'
 import type { Log } from './log.ts'
-import type { RelaySession } from './session.ts'
+import type { Assignment } from './session.ts'
 
 /**
  * The session and the interval apply until the control plane sets others. Aborted when the relay ends for any other
  * reason.
  */
 export interface HealthOptions extends HealthReport {
-  /** Called before the first report with the assigned session, once at most. */
-  readonly onAssigned: (session: RelaySession) => void
+  /** Awaited before the first report with the assigned session, once at most. */
+  readonly onAssigned: (session: Assignment) => Promise<void>
+  /** The ports of the relay, which it states until a report with its session is accepted. */
+  readonly boundPorts?: () => RelayPorts
   /** Called when the signal ends a relay, before its last report, so that it has the totals of the whole stream. */
   readonly closeStreams: () => Promise<void>
   readonly log: Log
@@ -38,12 +41,13 @@ const unboundPauseMillisMin = 200
  * Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects.
  */
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
-  let sessionId = options.sessionId
+  let { sessionId, binding } = options
   for (;;) {
-    const end = await repeatReports(options, sessionId)
+    const end = await repeatReports({ ...options, binding }, sessionId)
     if (end.type === 'ended') return end.reason
     sessionId = end.session.sessionId
-    options.onAssigned(end.session)
+    binding = end.session.binding
+    await options.onAssigned(end.session)
     options.log('info', 'the control plane assigned a session', { sessionId })
   }
 }
@@ -61,7 +65,8 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
   let epoch: string | undefined
   let lastLogged = ''
   while (!signal.aborted) {
-    const outcome = await report({ ...options, sessionId, epoch })
+    const ports = isAccepted ? undefined : options.boundPorts?.()
+    const outcome = await report({ ...options, sessionId, epoch, ports })
     if (signal.aborted) break
     if (outcome.type === 'ended' || outcome.type === 'assigned') return outcome
     const result = outcome.type === 'accepted' ? outcome.type : outcome.reason
@@ -95,7 +100,7 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
  */
 async function reportLast(options: HealthOptions, sessionId: string): Promise<void> {
   await options.closeStreams()
-  await report({ ...options, sessionId, signal: AbortSignal.timeout(lastReportMillisMax) })
+  await report({ ...options, sessionId, isLast: true, signal: AbortSignal.timeout(lastReportMillisMax) })
 }
 
 /** @returns a function that takes each outcome in turn, and answers whether the relay has to end. */

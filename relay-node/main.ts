@@ -2,6 +2,7 @@
  * The program that runs on a relay: receives streams, serves statistics, and reports its health until it is stopped.
  */
 import { rmSync } from 'node:fs'
+import type { RelayPorts } from '../domain/relay/ports.ts'
 import { lockFile } from '../platform/file-lock.ts'
 import { startDataPlane } from './data-plane.ts'
 import type { Engine } from './engine.ts'
@@ -41,18 +42,39 @@ async function run(settings: Settings): Promise<number> {
   const dataPlane = await startDataPlane({ ...settings, hosts, streamToken: session?.streamToken, engine, log })
   let deniedSince: Date | null = null
   let ownSessionId = session?.sessionId
-  const statsServer = await startStatsServer({
-    hosts,
-    port: settings.ports.statsPort,
-    source: dataPlane,
-    owner: { secret: settings.authSecret, sessionId: () => ownSessionId },
-    log,
-    unknownSince: () => deniedSince,
-  })
+  const openStatsServer = (port: number) =>
+    startStatsServer({
+      hosts,
+      port,
+      source: dataPlane,
+      instanceId,
+      owner: { secret: settings.authSecret, sessionId: () => ownSessionId },
+      log,
+      unknownSince: () => deniedSince,
+    })
+  let statsServer = await openStatsServer(settings.ports.statsPort)
+  const boundPorts = (): RelayPorts => ({ ...dataPlane.ports(), statsPort: statsServer.port })
+  /** Takes ports that a connection had before, all or none of them. */
+  const takePorts = async (wanted: RelayPorts): Promise<void> => {
+    let stats = statsServer
+    try {
+      if (wanted.statsPort !== statsServer.port) stats = await openStatsServer(wanted.statsPort)
+      await dataPlane.takePorts(wanted)
+    } catch (error) {
+      if (stats !== statsServer) await stats.close()
+      log('warn', 'this relay has new ports, since one of those before is taken', { error: (error as Error).message })
+      return
+    }
+    const left = statsServer
+    statsServer = stats
+    if (left !== stats) await left.close()
+  }
+  if (settings.preferredPorts !== null) await takePorts(settings.preferredPorts)
   const startedAt = new Date().toISOString()
-  const ports = { ...dataPlane.ports, statsPort: statsServer.port }
-  await writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...ports, startedAt })
-  log('info', 'relay is ready', { sessionId, region, host, engine: engine?.name ?? 'none', ...ports })
+  const writeState = () =>
+    writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...boundPorts(), startedAt })
+  await writeState()
+  log('info', 'relay is ready', { sessionId, region, host, engine: engine?.name ?? 'none', ...boundPorts() })
 
   let closing: Promise<void> | undefined
   const closeStreams = () => {
@@ -64,10 +86,14 @@ async function run(settings: Settings): Promise<number> {
     authSecret: settings.authSecret,
     intervalSeconds: settings.healthIntervalSeconds,
     sessionId,
+    binding: session?.binding,
     instanceId,
-    onAssigned(assigned) {
+    boundPorts,
+    async onAssigned(assigned) {
       ownSessionId = assigned.sessionId
+      if (assigned.ports !== null) await takePorts(assigned.ports)
       dataPlane.acceptStreamToken(assigned.streamToken)
+      if (assigned.ports !== null) await writeState()
     },
     onDenied: (since) => {
       deniedSince = since

@@ -7,7 +7,7 @@
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
 import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '../domain/relay/engines.ts'
-import type { RelayPorts } from '../domain/relay/ports.ts'
+import { portNames, type RelayPorts } from '../domain/relay/ports.ts'
 import { type StatsAddresses, statsAddresses } from '../domain/relay/stats-addresses.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { isStreamToken, type RelaySession } from './session.ts'
@@ -25,6 +25,8 @@ export interface Settings {
   readonly instanceId: string
   /** Null: the relay starts unbound, and the control plane assigns a session later. */
   readonly session: RelaySession | null
+  /** The ports that it takes if they are free; null for {@link ports}. */
+  readonly preferredPorts: RelayPorts | null
   readonly region: string
   /** The relay writes its ports there for its provider. */
   readonly stateFile: string
@@ -97,6 +99,16 @@ export function readSettings(args: readonly string[], env: Environment): Setting
       isValid: (t) => isIP(t) !== 0 || /^[A-Za-z0-9.-]{1,253}$/.test(t),
       problem: 'is neither an IP address nor a host name',
     },
+    SVC_RELAY_BINDING: {
+      value: env.SVC_RELAY_BINDING ?? '1',
+      isValid: (t) => /^[1-9]\d{0,9}$/.test(t),
+      problem: 'is not the number of an instance, from 1 on',
+    },
+    SVC_RELAY_PREFERRED_PORTS: {
+      value: env.SVC_RELAY_PREFERRED_PORTS ?? '',
+      isValid: (t) => t === '' || (t.split(',').length === portNames.length && t.split(',').every(isPort)),
+      problem: 'is not four ports with commas between them',
+    },
     SVC_RELAY_SRTLA_PORT: checkPort(env.SVC_RELAY_SRTLA_PORT),
     SVC_RELAY_PUBLISH_PORT: checkPort(env.SVC_RELAY_PUBLISH_PORT),
     SVC_RELAY_PLAY_PORT: checkPort(env.SVC_RELAY_PLAY_PORT),
@@ -132,7 +144,8 @@ export function readSettings(args: readonly string[], env: Environment): Setting
   const textOf = (name: keyof typeof checks) => checks[name].value ?? ''
   return Object.freeze({
     instanceId: textOf('--instance'),
-    session: sessionOf(values.session, env),
+    session: sessionOf(values.session, env, Number(textOf('SVC_RELAY_BINDING'))),
+    preferredPorts: preferredPortsOf(textOf('SVC_RELAY_PREFERRED_PORTS')),
     region: textOf('--region'),
     stateFile: textOf('--state-file'),
     apiUrl: textOf('SVC_RELAY_API_URL').replace(/\/+$/, ''),
@@ -166,8 +179,17 @@ function listSessionChecks(sessionId: string | undefined, env: Environment): Rec
 }
 
 /** @param env checked before. */
-const sessionOf = (sessionId: string | undefined, { SVC_RELAY_STREAM_TOKEN: streamToken }: Environment) =>
-  sessionId === undefined || streamToken === undefined ? null : { sessionId, streamToken }
+const sessionOf = (
+  sessionId: string | undefined,
+  { SVC_RELAY_STREAM_TOKEN: streamToken }: Environment,
+  binding: number,
+) => (sessionId === undefined || streamToken === undefined ? null : { sessionId, streamToken, binding })
+
+function preferredPortsOf(text: string): RelayPorts | null {
+  if (text === '') return null
+  const [srtlaPort = 0, publishPort = 0, playPort = 0, statsPort = 0] = text.split(',').map(Number)
+  return { srtlaPort, publishPort, playPort, statsPort }
+}
 
 function readArguments(args: readonly string[]) {
   const text = { type: 'string' } as const

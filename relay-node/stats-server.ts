@@ -38,6 +38,8 @@ export interface StatsServerOptions {
   /** 0 for a free one. */
   readonly port: number
   readonly source: StatsSource
+  /** Part of `/healthz`, by which the control plane knows that this relay answers. */
+  readonly instanceId: string
   /** Since when the control plane has not known this relay; null while it does. */
   readonly unknownSince: () => Date | null
   /** For the page about links. */
@@ -89,11 +91,15 @@ function answerPage(url: string, { source, owner }: Pick<StatsServerOptions, 'so
   return answerLinks(path, new URLSearchParams(query), options, Date.now())
 }
 
-function answer(url: string, { source, unknownSince }: Pick<StatsServerOptions, 'source' | 'unknownSince'>): Reply {
+function answer(
+  url: string,
+  { source, instanceId, unknownSince }: Pick<StatsServerOptions, 'source' | 'instanceId' | 'unknownSince'>,
+): Reply {
   const [path, query] = url.split('?', 2)
   if (path === '/healthz') {
     const since = unknownSince()
-    return { status: 200, body: { status: 'ok', ...(since ? { unknown_since: since } : {}) } }
+    const unknown = since ? { unknown_since: since } : {}
+    return { status: 200, body: { status: 'ok', instance_id: instanceId, ...unknown } }
   }
   if (path !== '/stats') return notFound
   const publisher = new URLSearchParams(query).get('publisher')

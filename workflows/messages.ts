@@ -96,8 +96,14 @@ export const healthLost = defineSignal<[]>('relay.healthLost')
 /** Reports arrive again. Ignored unless the session is in grace for lost health. */
 export const healthRestored = defineSignal<[]>('relay.healthRestored')
 
-/** The provider no longer has this instance. Ignored unless it is the bound one and the session needs it. */
+/**
+ * The provider no longer has this instance. Ignored unless it is the bound one, or the one that is to replace it, and
+ * the session needs it.
+ */
 export const instanceGone = defineSignal<[{ readonly instanceId: string }]>('relay.instanceGone')
+
+/** The instance was proved to be gone. Ignored unless it is the bound one and the session is active. */
+export const relayGone = defineSignal<[{ readonly instanceId: string }]>('relay.relayGone')
 
 /** The session's row may have changed: the workflow compares its state with the row and adopts the row. */
 export const wake = defineSignal<[]>('relay.wake')

@@ -67,6 +67,7 @@ export interface RelaySessionWorkflows {
   healthLost(sessionId: string): Promise<boolean>
   healthRestored(sessionId: string): Promise<boolean>
   idle(sessionId: string): Promise<boolean>
+  relayGone(sessionId: string, instanceId: string): Promise<boolean>
   instanceGone(sessionId: string, instanceId: string): Promise<boolean>
   wake(sessionId: string): Promise<boolean>
 }
@@ -177,6 +178,7 @@ export function createRelaySessionWorkflows(
     healthLost: (sessionId) => signal(sessionId, messages.healthLost),
     healthRestored: (sessionId) => signal(sessionId, messages.healthRestored),
     idle: (sessionId) => signal(sessionId, messages.idle),
+    relayGone: (sessionId, instanceId) => signal(sessionId, messages.relayGone, { instanceId }),
     instanceGone: (sessionId, instanceId) => signal(sessionId, messages.instanceGone, { instanceId }),
     wake: (sessionId) => signal(sessionId, messages.wake),
   }
@@ -190,12 +192,14 @@ const settingsOf = ({
   provisionTimeoutSeconds,
   healthTimeoutSeconds,
   graceSeconds,
+  replacementSeconds = 0,
   stopGraceSeconds,
   maxSessionSeconds,
 }: RelaySessionSettings): RelaySessionSettings => ({
   provisionTimeoutSeconds,
   healthTimeoutSeconds,
   graceSeconds,
+  replacementSeconds,
   stopGraceSeconds,
   maxSessionSeconds,
 })

@@ -23,7 +23,10 @@ import type { RelaySessionActivities, StoredSessionState } from '../activities/r
 import type { Millis } from '../domain/millis.ts'
 import {
   decideTransitions,
+  detailOf,
   graceSecondsAfter,
+  isAwaitingReplacement,
+  isInGraceFor,
   isLegalTransition,
   latestEndAt,
   maxDurationAt,
@@ -31,7 +34,7 @@ import {
   type RelaySessionState,
 } from '../domain/relay/session.ts'
 import * as messages from './messages.ts'
-import { createProvisioning } from './relay-session-provisioning.ts'
+import { createProvisioning, createReplacing } from './relay-session-provisioning.ts'
 import { RelayStateAttribute } from './search-attributes.ts'
 
 const { writeTransitions } = proxyLocalActivities<RelaySessionActivities>({
@@ -71,7 +74,11 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
     const instanceId = gone?.instanceId
     if (typeof instanceId === 'string') enqueue({ type: 'instance_gone', instanceId })
   })
-  setHandler(messages.wake, () => enqueue({ type: 'wake' }))
+  setHandler(messages.relayGone, (gone: Partial<{ instanceId: string }> | null | undefined) => {
+    const instanceId = gone?.instanceId
+    if (typeof instanceId === 'string') enqueue({ type: 'relay_gone', instanceId })
+  })
+  setHandler(messages.wake, () => enqueue({ type: 'wake', isRequested: true }))
   setHandler(messages.idle, () => enqueue({ type: 'idle' }))
   setHandler(
     messages.command,
@@ -103,22 +110,17 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   )
 
   const timers = startTimers(session, enqueue)
-  const provisioning = new CancellationScope()
-  const needsInstance = () => session.state === 'provisioning' && session.instanceId === null
-  const provision = createProvisioning({
+  const provisioning = createProvisioning({
     sessionId: session.sessionId,
-    isNeeded: needsInstance,
+    isNeeded: () => session.state === 'provisioning' && session.instanceId === null,
     lostInstanceId: () => session.lostInstanceId ?? null,
+    onFailed: (detail) => handle({ type: 'provision_failed', ...(detail === undefined ? {} : { detail }) }),
     handle,
   })
-  let provisioned: Promise<void> | undefined
+  const replacing = createReplacing({ session: () => session, handle })
   const provisionIfNeeded = (): void => {
-    // In a cancelled scope it would end at once, and begin again without end.
-    if (!needsInstance() || provisioned !== undefined || provisioning.consideredCancelled) return
-    provisioned = provisioning.run(provision).then(() => {
-      provisioned = undefined
-      provisionIfNeeded()
-    })
+    provisioning.continue()
+    replacing.continue()
   }
   if (input.isRestart) enqueue({ type: 'wake' })
   // Waiting in the first task saves the task that a signal would need. The report of a slower instance comes as a
@@ -129,10 +131,14 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
   CancellationScope.current().cancelRequested.catch(() => enqueue({ type: 'cancelled' }))
 
   await CancellationScope.nonCancellable(async () => {
-    while (session.state !== 'stopped' && !(shouldContinueAsNew(input, session, inbox) && allHandlersFinished())) {
+    const mayContinueAsNew = () =>
+      shouldContinueAsNew(input, session, inbox) && !replacing.isRunning() && allHandlersFinished()
+    while (session.state !== 'stopped' && !mayContinueAsNew()) {
       await condition(() => inbox.length > 0)
       while (inbox[0] !== undefined && session.state !== 'stopped') {
-        session = await applyEvent(session, inbox[0])
+        const event = inbox[0]
+        session = await applyEvent(session, event)
+        if (event.type === 'wake' && event.isRequested) replacing.hurry()
         inbox.shift()
         handledEvents += 1
         timers.arm(session)
@@ -144,8 +150,8 @@ export async function relaySession(input: messages.RelaySessionInput): Promise<v
 
     // The session is stopped for its user now. The provider's clean-up follows and may take longer. Instances are found
     // by the session's tag, which includes one whose creation succeeded but whose reply was lost.
-    provisioning.cancel()
-    await provisioned
+    await provisioning.cancel()
+    await replacing.cancel()
     await condition(allHandlersFinished)
     await destroyInstances({ sessionId: session.sessionId })
   })
@@ -196,7 +202,7 @@ async function applyEvent(session: RelaySessionState, event: RelaySessionEvent):
     commandSeq: updated.commandSeq,
     cause: event.type,
     operatorRequestId: event.type === 'transition' ? event.requestId : null,
-    detail: event.type === 'provision_failed' ? (event.detail ?? null) : null,
+    detail: detailOf(event),
     transitions,
     graceSeconds: last === undefined ? null : graceSecondsAfter(session, last),
     settings: session.settings,
@@ -210,6 +216,8 @@ async function applyEvent(session: RelaySessionState, event: RelaySessionEvent):
     case 'newer_command':
       // The API accepted this command, but its update has not arrived. It is carried out before the event.
       return applyEvent(await applyEvent(updated, { type: 'command', ...outcome.command }), event)
+    case 'unstable':
+      return applyEvent(updated, { type: 'relay_unstable' })
     case 'reporting':
       return applyEvent(updated, { type: session.state === 'provisioning' ? 'ready' : 'health_restored' })
     case 'postponed':
@@ -224,6 +232,10 @@ async function applyEvent(session: RelaySessionState, event: RelaySessionEvent):
 function withEvent(session: RelaySessionState, event: RelaySessionEvent): RelaySessionState {
   if (event.type === 'command') return { ...session, commandSeq: Math.max(session.commandSeq, event.seq) }
   if (event.type === 'bound') return showDetails({ ...session, instanceId: event.instanceId })
+  if (event.type === 'replacement_created' && isAwaitingReplacement(session))
+    return { ...session, replacementId: event.instanceId }
+  if (event.type === 'instance_gone' && isAwaitingReplacement(session) && session.replacementId === event.instanceId)
+    return { ...session, replacementId: null, lostInstanceId: event.instanceId }
   // An instance that is lost before its first report is created again.
   if (event.type === 'instance_gone' && session.state === 'provisioning' && session.instanceId === event.instanceId)
     return { ...session, instanceId: null, lostInstanceId: event.instanceId }
@@ -236,9 +248,12 @@ function adopt(
   { endsInMillis, commandSeq, ...stored }: StoredSessionState,
 ): RelaySessionState {
   const ownDeadlineAt = stored.state === 'provisioning' ? (session.deadlineAt ?? provisioningEndsAt(session)) : null
+  const isReplacing = isInGraceFor(session, 'health_lost') && isInGraceFor(stored, 'health_lost')
   return {
     ...session,
     ...stored,
+    // What was to take over in a grace is of no use after it.
+    ...(isReplacing || session.replacementId === undefined ? {} : { replacementId: null, lostInstanceId: null }),
     commandSeq: Math.max(session.commandSeq, commandSeq),
     deadlineAt: endsInMillis === null ? ownDeadlineAt : Date.now() + endsInMillis,
   }

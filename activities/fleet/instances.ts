@@ -56,7 +56,7 @@ interface Deps {
 export async function launchInstance(
   { config, sql, providers }: Deps,
   reserved: ReservedInstance,
-  target: Pick<RelaySpec, 'sessionId' | 'region' | 'streamToken'>,
+  target: Pick<RelaySpec, 'sessionId' | 'region' | 'streamToken' | 'binding' | 'ports'>,
 ): Promise<RelayInstance | undefined> {
   const provider = providerOf(providers, target.region)
   let instance: ReservedInstance | undefined = reserved

@@ -92,6 +92,8 @@ function withMetrics(
     create: measured('create', (spec, signal) => provider.create(spec, signal)),
     describe: measured('describe', (instanceId) => provider.describe(instanceId)),
     destroy: measured('destroy', (instanceId, providerId) => provider.destroy(instanceId, providerId)),
+    hasEnded: measured('describe', (instanceId, providerId) => provider.hasEnded(instanceId, providerId)),
+    ...(provider.hasSharedHost ? { hasSharedHost: true } : {}),
     list: measured('list', (filter) => provider.list(filter)),
     check: measured('check', () => provider.check()),
     ...(account ? { account: { ...account, listAll: measured('list', () => account.listAll()) } } : {}),

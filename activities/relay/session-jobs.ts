@@ -7,6 +7,7 @@ import {
   listMissedReports,
   listQuietSessions,
   listUnreportedInstances,
+  listUnreportedReplacements,
 } from '../../db/relay/health.ts'
 import { type BoundSession, findMissingInstances } from '../../db/relay/missing-instances.ts'
 import { claimSignals } from '../../db/relay/signals.ts'
@@ -70,7 +71,7 @@ async function deliverCommands(deps: RelaySessionJobDeps, signal?: AbortSignal):
 /** Signals workflows whose relay stopped reporting, reports again, is idle for too long, or lost its instance. */
 async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   const { config, sql, log, relaySessions } = deps
-  const { healthTimeoutSeconds, maxSessionSeconds } = config.relay
+  const { healthTimeoutSeconds, provisionTimeoutSeconds, maxSessionSeconds } = config.relay
   const limit = pLimit(concurrentCallsMax)
   const signalAll = async (sessionIds: readonly string[], signal: (sessionId: string) => Promise<boolean>) =>
     limit.map(await claimSignals(sql, sessionIds), async (id) => {
@@ -105,7 +106,11 @@ async function watchHealth(deps: RelaySessionJobDeps): Promise<void> {
   suspects.push(
     ...unreported.filter((instance) => !dead.includes(instance) && isUnheard(instance, healthTimeoutSeconds)),
   )
-  const gone = [...dead, ...(await findGoneInstances(suspects, deps))]
+  const replacements = await listUnreportedReplacements(sql, assignedSecondsMax, sessionsMax)
+  const failed = replacements.filter((instance) =>
+    isOverdue(instance, instance.isWarm ? assignedSecondsMax : provisionTimeoutSeconds),
+  )
+  const gone = [...dead, ...failed, ...(await findGoneInstances(suspects, deps))]
   await limit.map(gone, ({ id, instanceId }) => relaySessions.instanceGone(id, instanceId ?? ''))
 }
 

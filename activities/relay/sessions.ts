@@ -1,21 +1,28 @@
 /** The activities of a relay session workflow: write transitions, create the instance, destroy the instances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connection.ts'
-import { bindInstance, listInstancesOfSession, markInstancesGone } from '../../db/fleet/instances.ts'
+import { bindInstance, listInstancesOfSession, markInstanceGone, markInstancesGone } from '../../db/fleet/instances.ts'
+import { findKeptPorts, recordPorts } from '../../db/fleet/kept-ports.ts'
+import { findRegionUse } from '../../db/fleet/regions.ts'
 import { getStoredStreamToken } from '../../db/identity/users.ts'
 import { hasReported } from '../../db/relay/health.ts'
-import { findRelaySession } from '../../db/relay/sessions.ts'
+import { findRelaySession, type RelaySessionRow } from '../../db/relay/sessions.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
 import { type ReserveOutcome, reserveInstance } from '../../db/transactions/reserve-instance.ts'
+import { type ReserveReplacementOutcome, reserveReplacement } from '../../db/transactions/reserve-replacement.ts'
 import {
   type StoredSessionState,
   type TransitionsOutcome,
   writeTransitions,
 } from '../../db/transactions/write-transitions.ts'
+import { orderByRoom } from '../../domain/fleet/regions.ts'
+import { portNames, type RelayPorts } from '../../domain/relay/ports.ts'
+import { isInGraceFor } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'
+import type { Logger } from '../../platform/log.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
-import { RelayProviderError } from '../../providers/relay/provider.ts'
+import { type RelayInstance, RelayProviderError } from '../../providers/relay/provider.ts'
 import {
   destroyProven,
   failCreation,
@@ -43,6 +50,10 @@ export type CreateOutcome =
   /** Nothing is created: the region is full, the session has a command to end, or is stopped. */
   | Extract<ReserveOutcome, { type: 'no_room' | 'newer_command' | 'not_wanted' }>
 
+export type CreateReplacementOutcome =
+  | { readonly type: 'created'; readonly instanceId: string }
+  | Extract<ReserveReplacementOutcome, { type: 'no_room' | 'newer_command' | 'not_wanted' }>
+
 export type { StoredSessionState }
 
 export interface WriteTransitionsRequest extends Omit<CountedTransitionsRequest, 'healthIntervalSeconds'> {
@@ -58,12 +69,19 @@ export interface RelaySessionActivities {
    * @param request.replaces the instance that the session had and lost.
    */
   createInstance(request: { sessionId: string; replaces?: string | null }): Promise<CreateOutcome>
+  /**
+   * Finds, creates or adopts the instance that is to take over from a lost one. It is bound by its first report. Safe
+   * to repeat.
+   * @param request.lostInstanceId an earlier replacement that did not report.
+   */
+  createReplacement(request: { sessionId: string; lostInstanceId?: string | null }): Promise<CreateReplacementOutcome>
   /** Resolves when the provider shows no instance of the session. Safe to repeat. */
   destroyInstances(request: { sessionId: string }): Promise<void>
 }
 
 interface Deps {
   readonly config: Config
+  readonly log: Logger
   readonly sql: Database
   readonly sealing: Sealing
   readonly providers: RelayProviders
@@ -81,8 +99,45 @@ async function awaitFirstReport(sql: Database, sessionId: string): Promise<boole
   return true
 }
 
+/**
+ * Reserves the replacement in the region of the session, or where that has no room and the session may move, in the one
+ * with the most free places.
+ */
+async function reserveSomewhere(
+  { config, sql }: Deps,
+  session: RelaySessionRow,
+  lostInstanceId: string | null,
+): Promise<ReserveReplacementOutcome> {
+  const reserveIn = (region: string): Promise<ReserveReplacementOutcome> => {
+    const placement = placementOf(config, region)
+    const newInstanceId = createInstanceId(placement.provider)
+    return reserveReplacement(sql, { sessionId: session.id, lostInstanceId, newInstanceId, placement })
+  }
+  const atHome = await reserveIn(session.region)
+  if (atHome.type !== 'no_room' || !session.mayMove) return atHome
+  const others = config.regions.filter(({ region }) => region !== session.region)
+  const uses = await Promise.all(others.map(({ region }) => findRegionUse(sql, region)))
+  for (const { region } of orderByRoom(others, uses)) {
+    const elsewhere = await reserveIn(region)
+    if (elsewhere.type !== 'no_room') return elsewhere
+  }
+  return atHome
+}
+
+/** Makes the ports of a new instance those of its connection. */
+async function keepPorts(
+  sql: Database,
+  { instanceId, endpoint }: RelayInstance,
+  wanted: RelayPorts | null,
+  log: Logger,
+): Promise<void> {
+  await recordPorts(sql, instanceId, null)
+  if (wanted !== null && portNames.some((name) => wanted[name] !== endpoint[name]))
+    log.warn({ instance_id: instanceId }, 'a relay has other ports than its connection had: one of them was taken')
+}
+
 export function createRelaySessionActivities(deps: Deps): RelaySessionActivities {
-  const { config, sql, sealing, providers, metrics, clockSkew } = deps
+  const { config, log, sql, sealing, providers, metrics, clockSkew } = deps
   const notify = createNotify({ sealing, siteUrl: config.siteUrl })
 
   return {
@@ -92,7 +147,10 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
         return { type: 'not_reported' }
       const request = { ...requested, healthIntervalSeconds: config.relay.healthIntervalSeconds }
       const outcome = await writeTransitions(sql, request, notify)
-      if (outcome.type === 'stored' && outcome.isWritten) metrics.countTransitions(request, Date.now())
+      if (outcome.type !== 'stored') return outcome
+      if (outcome.isWritten) metrics.countTransitions(request, Date.now())
+      const { awaySeconds } = outcome
+      if (awaySeconds !== undefined) metrics.countReplacement({ region: request.region, awaySeconds })
       return outcome
     },
 
@@ -106,20 +164,45 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (reserved.type !== 'reserved') return reserved
       const stored = await getStoredStreamToken(sql, session.userId)
       const streamToken = openStreamToken(sealing, session.userId, stored)
-      const launched = await launchInstance(deps, reserved.instance, {
-        sessionId,
-        region: session.region,
-        streamToken,
-      }).catch(failCreation)
+      const ports = await findKeptPorts(sql, sessionId)
+      const target = { sessionId, region: session.region, streamToken, binding: 1, ports }
+      const launched = await launchInstance(deps, reserved.instance, target).catch(failCreation)
       if (launched === undefined) return { type: 'not_wanted' }
       const { instanceId } = launched
-      return { type: 'created', instanceId, hasReported: await bindInstance(sql, sessionId, instanceId) }
+      const hasReported = await bindInstance(sql, sessionId, instanceId)
+      await keepPorts(sql, launched, ports, log)
+      return { type: 'created', instanceId, hasReported }
+    },
+
+    createReplacement: async ({ sessionId, lostInstanceId = null }) => {
+      const session = await findRelaySession(sql, sessionId)
+      if (!session || !isInGraceFor(session, 'health_lost')) return { type: 'not_wanted' }
+      // A process that does not answer still has the ports, and nothing else can take them.
+      const { instanceId: bound, region: home } = session
+      if (bound !== null && providers.get(home)?.hasSharedHost) {
+        await withHeartbeat(() => providerOf(providers, home).destroy(bound)).catch(failCreation)
+        await markInstanceGone(sql, bound)
+      }
+      const reserved = await reserveSomewhere(deps, session, lostInstanceId)
+      if (reserved.type !== 'reserved') return reserved
+      const { instance, binding, region } = reserved
+      const stored = await getStoredStreamToken(sql, session.userId)
+      const streamToken = openStreamToken(sealing, session.userId, stored)
+      const ports = await findKeptPorts(sql, sessionId)
+      const target = { sessionId, region, streamToken, binding, ports }
+      const launched = await launchInstance(deps, instance, target).catch(failCreation)
+      if (launched === undefined) return { type: 'not_wanted' }
+      await keepPorts(sql, launched, ports, log)
+      return { type: 'created', instanceId: launched.instanceId }
     },
 
     destroyInstances: async ({ sessionId }) => {
       const session = await findRelaySession(sql, sessionId)
       const stored = await listInstancesOfSession(sql, sessionId)
-      const regions = session ? [session.region] : [...providers.keys()]
+      // A replacement may have been reserved in another region.
+      const regions = session
+        ? new Set([session.region, ...stored.map(({ region }) => region)])
+        : new Set(providers.keys())
       await withHeartbeat(async () => {
         for (const region of regions) {
           const provider = providerOf(providers, region)

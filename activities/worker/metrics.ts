@@ -19,6 +19,10 @@ export interface WorkerMetrics {
   readonly registry: Registry
   /** Counts the transitions of a request, and the outcome of provisioning when they end it. */
   countTransitions(request: CountedTransitionsRequest, now: number): void
+  /** Counts a relay that was proved to be gone, by what proved it. */
+  countGoneRelay(relay: { region: string; proof: 'provider' | 'refused' }): void
+  /** Counts a relay that another one has replaced, with the time without a relay. */
+  countReplacement(replacement: { region: string; awaySeconds: number }): void
   /** Counts subscriptions that differed from the billing provider's list, by outcome. */
   countDifferences(differences: readonly Pick<ReconciledDifference, 'outcome'>[]): void
   countOperation(operation: { provider: string; operation: string; outcome: 'ok' | 'failed'; seconds: number }): void
@@ -56,6 +60,19 @@ export function createWorkerMetrics(
     help: 'Time from an accepted start until the relay is active.',
     labelNames: ['region'],
     buckets: [0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300],
+    registers,
+  })
+  const goneRelays = new Counter({
+    name: 'svc_relays_gone_total',
+    help: 'Relays that were proved to be gone during a session, by what proved it.',
+    labelNames: ['region', 'proof'],
+    registers,
+  })
+  const replacements = new Histogram({
+    name: 'svc_relay_replacement_away_seconds',
+    help: 'Time from the failure of a relay until another one has replaced it.',
+    labelNames: ['region'],
+    buckets: [1, 2, 5, 10, 20, 30, 60, 120, 300],
     registers,
   })
   const differences = new Counter({
@@ -102,6 +119,8 @@ export function createWorkerMetrics(
       provisioning.inc({ region, outcome }, 0)
     for (const failure of providerFailures) failures.inc({ provider, region, failure }, 0)
     blockedSweeps.inc({ region }, 0)
+    for (const proof of ['provider', 'refused']) goneRelays.inc({ region, proof }, 0)
+    replacements.zero({ region })
   }
 
   return {
@@ -115,6 +134,8 @@ export function createWorkerMetrics(
         state = to
       }
     },
+    countGoneRelay: (relay) => goneRelays.inc(relay),
+    countReplacement: ({ region, awaySeconds }) => replacements.observe({ region }, awaySeconds),
     countDifferences: (found) => {
       for (const { outcome } of found) differences.inc({ outcome })
     },

@@ -42,6 +42,7 @@ import { providerTokenRevocationJobs } from '../identity/provider-token-revocati
 import { notificationJobs } from '../notifications/notification-jobs.ts'
 import { createNotify } from '../notifications/notifier.ts'
 import { outboxJobs } from '../notifications/outbox-jobs.ts'
+import { lostRelayJobs } from '../relay/lost-relay-jobs.ts'
 import { type RelaySessionJobDeps, relaySessionJobs } from '../relay/session-jobs.ts'
 import { createRelaySessionActivities } from '../relay/sessions.ts'
 import { certificateJobs } from './certificate-jobs.ts'
@@ -122,7 +123,7 @@ export async function startWorker({ config, log, sql, life, providers, onFailure
     ...(await versionedWorkflows(config, log, tracing !== undefined)),
     ...tracing?.worker,
     activities: {
-      ...createRelaySessionActivities({ config, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
+      ...createRelaySessionActivities({ config, log, sql, sealing, providers: measuredProviders, metrics, clockSkew }),
       ...createSubscriptionActivities({ config, sql, sealing, relaySessions }),
       ...createWarmInstanceActivities({ config, sql, providers: measuredProviders }),
     },
@@ -191,6 +192,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
   return startJobs(
     [
       ...relaySessionJobs(deps),
+      ...lostRelayJobs(deps),
       ...reportPathJobs({ config, sql, log }),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { subscriptionKinds } from '../../domain/billing/plans.ts'
 import { usageNoticePercents } from '../../domain/billing/usage-cycle.ts'
 import { type Notification, notificationPath } from '../../domain/notifications/kinds.ts'
-import { initiators, provisioningDetails, relayReasons } from '../../domain/relay/session.ts'
+import { initiators, relayReasons, sessionDetails } from '../../domain/relay/session.ts'
 import { toWebhookPayload } from '../../providers/webhooks/endpoint-delivery.ts'
 import type { SchemaConverter } from './schemas.ts'
 
@@ -28,7 +28,10 @@ const Ended = z.object({
   ...session,
   ...cause,
   cause: z.object(cause).nullable().describe('The transition to the grace in which it ended, or null.'),
-  detail: z.enum(provisioningDetails).nullable().describe('Why it could not be started, where it is known.'),
+  detail: z
+    .enum(sessionDetails)
+    .nullable()
+    .describe('Why it could not be started, or was given up, where it is known.'),
   created_at: Timestamp,
 })
 const PaymentFailed = z.object({

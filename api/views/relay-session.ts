@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../../db/relay/sessions.ts'
 import { openSessionToken } from '../../db/sealed-tokens.ts'
 import { shownIngest } from '../../domain/relay/ingest.ts'
-import { isEndingSoon, longestSeconds, provisioningDetails, relayStates } from '../../domain/relay/session.ts'
+import { isEndingSoon, longestSeconds, relayStates, sessionDetails } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { issueLinksTicket } from '../../platform/links-tickets.ts'
 import type { Sealing } from '../../platform/sealing.ts'
@@ -42,10 +42,10 @@ export const LiveFields = z.object({
 })
 
 export const Detail = z
-  .enum(provisioningDetails)
+  .enum(sessionDetails)
   .nullable()
   .describe(
-    'Why a relay with the reason `provision_failed` could not be created, where that is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong.',
+    'What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often.',
   )
 
 const DockSession = LiveFields.extend({

@@ -28,3 +28,9 @@ export async function closeUsageInterval(
     update usage_intervals set ended_at = greatest(started_at, now() - make_interval(secs => ${endedSecondsAgo}))
     where session_id = ${sessionId} and ended_at is null`
 }
+
+/** Closes the open interval at a time in the past. */
+export const closeUsageIntervalAt = async (sql: Sql, sessionId: string, at: Date): Promise<void> => {
+  await sql`
+    update usage_intervals set ended_at = greatest(started_at, ${at}) where session_id = ${sessionId} and ended_at is null`
+}

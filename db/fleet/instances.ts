@@ -3,6 +3,7 @@
  * repeated call creates the same instance, and none is unknown when a reply gets lost.
  */
 import { first, firstValue, type Sql } from '../connection.ts'
+import { canTakePorts, selectKeptPorts } from './kept-ports.ts'
 
 /** What a new instance of a region is. */
 export interface Placement {
@@ -35,24 +36,54 @@ export const findReservation = async (tx: Sql, sessionId: string): Promise<Reser
  * new instance far longer. The lock is the last of its transaction.
  * @returns the statement, whose row is the instance. It has none when there is no such instance.
  */
-export const claimWarmInstance = (
-  tx: Sql,
-  sessionId: string,
-  { region, image, reportSecondsMax }: Pick<Placement, 'region' | 'image' | 'reportSecondsMax'>,
-) => tx<{ instanceId: string }[]>`
+export const claimWarmInstance = (tx: Sql, sessionId: string, placement: WarmPlacement) => tx<{ instanceId: string }[]>`
   with claimed as (
-    update instances set session_id = ${sessionId}, assigned_at = now() where instance_id = (
-      select instance_id from instances
-      where region = ${region} and is_warm and session_id is null and retired_at is null and gone_at is null
-        and launched_at is not null and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
-      order by image is not distinct from ${image} desc, last_report_at desc limit 1 for update
-    ) returning *
+    update instances set session_id = ${sessionId}, assigned_at = now()
+    where instance_id = (${selectWarmInstance(tx, placement)}) returning *
   )
   update relay_sessions s set instance_id = c.instance_id, relay_host = c.host, relay_host_v6 = c.host_v6,
-    srtla_port = c.srtla_port, publish_port = c.publish_port, play_port = c.play_port, stats_port = c.stats_port,
+    srtla_port = coalesce(kept.srtla_port, c.srtla_port), publish_port = coalesce(kept.publish_port, c.publish_port),
+    play_port = coalesce(kept.play_port, c.play_port), stats_port = coalesce(kept.stats_port, c.stats_port),
     instance_bound_at = now(), instance_missing_since = null
-  from claimed c where s.id = ${sessionId}
+  from claimed c left join (${selectKeptPorts(tx, sessionId)}) kept on ${canTakePorts(tx, tx`c`)}
+  where s.id = ${sessionId}
   returning s.instance_id`
+
+/**
+ * Gives a session a warm instance, as {@link claimWarmInstance} does, and leaves the lost one bound until the new one
+ * reports.
+ */
+export const claimWarmReplacement = (
+  tx: Sql,
+  { sessionId, binding }: { readonly sessionId: string; readonly binding: number },
+  placement: WarmPlacement,
+) => tx<{ instanceId: string }[]>`
+  update instances set session_id = ${sessionId}, binding = ${binding}, assigned_at = now()
+  where instance_id = (${selectWarmInstance(tx, placement)})
+  returning instance_id`
+
+type WarmPlacement = Pick<Placement, 'region' | 'image' | 'reportSecondsMax'>
+
+const selectWarmInstance = (tx: Sql, { region, image, reportSecondsMax }: WarmPlacement) => tx`
+  select instance_id from instances
+  where region = ${region} and is_warm and session_id is null and retired_at is null and gone_at is null
+    and launched_at is not null and last_report_at > now() - make_interval(secs => ${reportSecondsMax})
+  order by image is not distinct from ${image} desc, last_report_at desc limit 1 for update`
+
+interface Replacement extends ReservedInstance {
+  readonly region: string
+  readonly isLaunched: boolean
+}
+
+/** The instance that is to take over as the session's instance of this number. */
+export const findReplacement = async (tx: Sql, sessionId: string, binding: number): Promise<Replacement | undefined> =>
+  first(tx<Replacement[]>`
+    update instances set create_attempted_at = case when launched_at is null then now() else create_attempted_at end
+    where instance_id = (
+      select instance_id from instances
+      where session_id = ${sessionId} and binding = ${binding} and gone_at is null and retired_at is null
+      order by created_at desc limit 1
+    ) returning instance_id, zone, region, launched_at is not null as is_launched`)
 
 /** An assumed upper bound of concurrent reservations in one region. */
 const concurrentReservationsMax = 100
@@ -73,15 +104,21 @@ const countExisting = async (sql: Sql, region: string): Promise<number> =>
   (await firstValue(sql<{ count: number }[]>`
     select count(*)::int as count from instances where region = ${region} and gone_at is null`)) ?? 0
 
+interface NewInstance extends ReservedInstance {
+  readonly sessionId: string | null
+  /** That of a replacement; 1 by default. */
+  readonly binding?: number
+}
+
 /** @param instance a warm one when its session is null. */
 export const insertInstance = async (
   tx: Sql,
-  { instanceId, sessionId, zone }: ReservedInstance & { readonly sessionId: string | null },
+  { instanceId, sessionId, zone, binding = 1 }: NewInstance,
   { region, provider, image }: Placement,
 ): Promise<void> => {
   await tx`
-    insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
-    values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, now())`
+    insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, binding, create_attempted_at)
+    values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, ${binding}, now())`
 }
 
 interface LaunchedInstance {
@@ -98,10 +135,10 @@ interface LaunchedInstance {
 /** Records what the provider answered about an instance. */
 export const recordLaunch = async (sql: Sql, reservedId: string, launched: LaunchedInstance): Promise<void> => {
   await sql`
-    insert into instances as i (instance_id, session_id, region, provider, image, zone, is_warm, provider_id, launched_at,
-      host, host_v6, srtla_port, publish_port, play_port, stats_port)
-    select ${launched.instanceId}, session_id, region, provider, image, zone, is_warm, ${launched.providerId}, now(),
-      ${launched.host}, ${launched.hostV6 ?? null}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort},
+    insert into instances as i (instance_id, session_id, region, provider, image, zone, is_warm, binding, provider_id,
+      launched_at, host, host_v6, srtla_port, publish_port, play_port, stats_port)
+    select ${launched.instanceId}, session_id, region, provider, image, zone, is_warm, binding, ${launched.providerId},
+      now(), ${launched.host}, ${launched.hostV6 ?? null}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort},
       ${launched.statsPort}
     from instances where instance_id = ${reservedId}
     on conflict (instance_id) do update set gone_at = null, unowned_since = null, provider_id = excluded.provider_id,
@@ -137,6 +174,14 @@ export const retireInstances = async (sql: Sql, instanceIds: readonly string[]):
   await sql`
     update instances set retired_at = coalesce(retired_at, now()), unowned_since = coalesce(unowned_since, now())
     where instance_id = any(${instanceIds}::text[])`
+}
+
+/** Retires the instances that were to take over in a session and have not. */
+export const retireReplacements = async (tx: Sql, sessionId: string): Promise<void> => {
+  await tx`
+    update instances i set retired_at = now(), unowned_since = coalesce(unowned_since, now())
+    from relay_sessions s
+    where s.id = ${sessionId} and i.session_id = s.id and i.binding > s.binding and i.retired_at is null and i.gone_at is null`
 }
 
 export interface StoredInstance {

@@ -23,13 +23,15 @@ export interface CompleteList {
 export const sessionIdOfTag = (text: string | null): string | null => (text !== null && isUuid(text) ? text : null)
 
 /**
- * Whether an instance has an owner: it is a warm one without a session, or the instance of a live session.
+ * Whether an instance has an owner: it is a warm one without a session, or the instance of a live session, or is to
+ * take over in one.
  * @param sessionIds those of its row and of its tag, which differ when a report named another session.
  */
 export const isOwned = (sql: Sql, sessionIds: Fragment) => sql`
   i.retired_at is null and ((i.is_warm and i.session_id is null) or exists (
     select from relay_sessions s where s.id in (${sessionIds}) and s.state <> 'stopped'
-      and (s.instance_id is null or s.instance_id = i.instance_id)
+      and (s.instance_id is null or s.instance_id = i.instance_id
+        or (s.state = 'grace' and s.reason = 'health_lost' and i.binding > s.binding))
   ))`
 
 /** The named queries `listed` and `checked`: the instances of a provider's list with their rows and owners. */

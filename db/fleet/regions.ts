@@ -1,6 +1,6 @@
 /** The state of regions: how many places are taken, and whether they are drained. */
 import type { RegionUse } from '../../domain/fleet/regions.ts'
-import type { Sql } from '../connection.ts'
+import { hasRow, type Sql } from '../connection.ts'
 
 export interface RegionRow {
   region: string
@@ -89,6 +89,9 @@ export async function findRegionUse(sql: Sql, region: string): Promise<RegionUse
 
 export const listDrainedRegions = async (sql: Sql): Promise<string[]> =>
   (await sql<{ region: string }[]>`select region from regions where drained_at is not null`).map(({ region }) => region)
+
+export const isRegionDrained = async (sql: Sql, region: string): Promise<boolean> =>
+  hasRow(sql`select from regions where region = ${region} and drained_at is not null`)
 
 /** A region that is drained already keeps its time. Live sessions run on, and may be resumed from a stop. */
 export const drainRegion = async (sql: Sql, region: string): Promise<void> => {

@@ -1,9 +1,11 @@
 /**
  * Instances that report without a session: what is stored of their reports, and the sessions that they are assigned to.
  */
-import type { RelayCommand, RelayState } from '../../domain/relay/session.ts'
+import type { RelayPorts } from '../../domain/relay/ports.ts'
+import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
 import { type Database, listen, type Sql } from '../connection.ts'
 import type { StoredStreamToken } from '../sealed-tokens.ts'
+import { canTakePorts } from './kept-ports.ts'
 
 /** An instance with its session; the columns of the session and its owner are null without one. */
 export interface UnboundInstance extends StoredStreamToken {
@@ -13,18 +15,28 @@ export interface UnboundInstance extends StoredStreamToken {
   /** Null also for a session that was deleted with its account. */
   userId: string | null
   state: RelayState | null
+  reason: RelayReason | null
   command: RelayCommand | null
   /** The instance that is bound to the session. */
   boundInstanceId: string | null
+  /** The number of this instance in the session, and that of the bound one. */
+  binding: number
+  boundBinding: number | null
+  /** The ports that it should take; null for those that it has. */
+  ports: RelayPorts | null
 }
 
 /** Everything is read from one snapshot, so an instance never refers to a session whose start is not visible yet. */
 const selectUnbound = (sql: Sql, instanceIds: readonly string[]) => sql`
-  select i.instance_id, i.retired_at is not null as is_retired, i.session_id, s.user_id, s.state, s.command,
-    s.instance_id as bound_instance_id, u.stream_token_sealed
+  select i.instance_id, i.retired_at is not null as is_retired, i.session_id, s.user_id, s.state, s.reason, s.command,
+    s.instance_id as bound_instance_id, i.binding, s.binding as bound_binding, u.stream_token_sealed,
+    case when k.label is not null then json_build_object('srtlaPort', k.srtla_port, 'publishPort', k.publish_port,
+      'playPort', k.play_port, 'statsPort', k.stats_port) end as ports
   from instances i
     left join relay_sessions s on s.id = i.session_id
     left join users u on u.id = s.user_id
+    left join connections k on k.user_id = s.user_id and k.name = s.connection_id and k.srtla_port is not null
+      and ${canTakePorts(sql, sql`i`)}
   where i.instance_id = any(${[...new Set(instanceIds)]}::text[])`
 
 /** @returns the instance of each id, in their order; undefined for an unknown one. */

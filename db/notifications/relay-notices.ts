@@ -3,7 +3,7 @@
  * its age.
  */
 import { type EndCause, isEndByUser } from '../../domain/notifications/kinds.ts'
-import type { ProvisioningDetail, RelayReason, RelayState, Transition } from '../../domain/relay/session.ts'
+import type { RelayReason, RelayState, SessionDetail, Transition } from '../../domain/relay/session.ts'
 import { first, type Sql } from '../connection.ts'
 import type { Notify } from './settings.ts'
 
@@ -12,7 +12,7 @@ interface NoticeRow {
   connectionId: string
   region: string
   state: RelayState
-  detail: ProvisioningDetail | null
+  detail: SessionDetail | null
   createdAt: Date
   graceEndsAt: Date | null
   graceReason: RelayReason | null

@@ -17,6 +17,10 @@ export interface HealthReport {
   readonly instanceId: string
   /** Whether it was authenticated by the instance's own secret. Such an instance has a row in `instances`. */
   readonly hasOwnSecret: boolean
+  /** The number of the instance in its session. */
+  readonly binding: number
+  /** Whether its report is held open. */
+  readonly isHeld: boolean
   /** Whether no stream comes in; undefined when the report does not state it. */
   readonly isIdle: boolean | undefined
   readonly ingest: IngestReport
@@ -34,6 +38,10 @@ export interface ReportedSession {
    * accepted with a master secret only.
    */
   isOtherInstance: boolean
+  /** Whether another instance has taken over from this one. */
+  isReplaced: boolean
+  /** Whether this one is to take over, with this report. */
+  isReplacement: boolean
   /** The id of the present epoch of the database. */
   epoch: string | null
 }
@@ -61,7 +69,7 @@ export async function recordReports(
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
         place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
         bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, repeat_pct real, engine text, bytes_total bigint,
-        publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int
+        publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int, binding int, is_held bool
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
       select r.*, s.state, s.reason, s.command, s.created_at, s.stopped_at, s.instance_id as bound_instance_id,
@@ -69,10 +77,16 @@ export async function recordReports(
         case when s.instance_id is not null then s.instance_id <> r.instance_id else coalesce((
           select i.session_id is distinct from s.id or i.retired_at is not null
           from instances i where i.instance_id = r.instance_id
-        ), r.has_own_secret) end as is_other_instance
+        ), r.has_own_secret) end as is_other_instance,
+        s.instance_id <> r.instance_id and r.binding < s.binding as is_replaced,
+        case when s.instance_id <> r.instance_id and s.state = 'grace' and s.reason = 'health_lost' then exists (
+          select from instances i where i.instance_id = r.instance_id and i.session_id = s.id
+            and i.binding = s.binding + 1 and i.retired_at is null and i.gone_at is null
+        ) else false end as is_replacement
       from report r join relay_sessions s on s.id = r.session_id
     ), storable as (
-      select place, session_id, instance_id, is_idle, bytes_total, publishing_ms, started_at_ms, peak_bitrate_kbps, summary.*,
+      select place, session_id, instance_id, is_idle, bytes_total, publishing_ms, started_at_ms, peak_bitrate_kbps, is_held,
+        summary.*,
         -- Of a stopped session the time of the last report stays as it was.
         case when state = 'stopped' then created_at else now() end as reported_at
       from matched left join lateral (
@@ -84,17 +98,17 @@ export async function recordReports(
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
         bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine, publishing_since, bytes_total,
         publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
-        recent_slot)
+        recent_slot, is_held)
       select distinct on (session_id) session_id, instance_id, reported_at, case when is_idle then now() end,
         case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
         repeat_pct, engine, case when is_publishing is not null then now() end, bytes_total,
         publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
         peak_bitrate_kbps, case when is_publishing is not null then array[bitrate_kbps] end,
-        case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end
+        case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end, is_held
       from storable
       order by session_id, place desc
       on conflict (session_id) do update set
-        instance_id = excluded.instance_id, last_report_at = greatest(h.last_report_at, excluded.last_report_at),
+        is_held = excluded.is_held, instance_id = excluded.instance_id, last_report_at = greatest(h.last_report_at, excluded.last_report_at),
         -- A counter that has grown shows a stream between the reports.
         idle_since = case
           when excluded.idle_since is null then null
@@ -144,13 +158,19 @@ export async function recordReports(
           end,
         recent_slot = greatest(h.recent_slot, excluded.recent_slot)
     )
-    select place, state, reason, command, bound_instance_id, is_other_instance, ${currentEpoch(sql)} as epoch from matched`
+    select place, state, reason, command, bound_instance_id, is_other_instance, coalesce(is_replaced, false) as is_replaced,
+      is_replacement, ${currentEpoch(sql)} as epoch from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index))
 }
 
-const toRecord = ({ sessionId, instanceId, hasOwnSecret, isIdle, ingest }: HealthReport, place: number) => ({
+const toRecord = (
+  { sessionId, instanceId, hasOwnSecret, binding, isHeld, isIdle, ingest }: HealthReport,
+  place: number,
+) => ({
   place,
+  binding,
+  is_held: isHeld,
   session_id: sessionId,
   instance_id: instanceId,
   has_own_secret: hasOwnSecret,
@@ -197,7 +217,10 @@ export const hasReported = async (sql: Sql, sessionId: string): Promise<boolean>
     select from relay_health h join relay_sessions s on s.id = h.session_id and s.instance_id = h.instance_id
     where h.session_id = ${sessionId}`)
 
-interface QuietSession extends BoundSession, ActiveObservation {}
+interface QuietSession extends BoundSession, ActiveObservation {
+  /** Whether its last report was held open. */
+  readonly isHeld: boolean
+}
 
 /** Active sessions without a report for longer than `quietSeconds`. */
 export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise<QuietSession[]> {
@@ -205,6 +228,8 @@ export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise
     select s.id, s.instance_id, s.region, active_in_region,
       (select extract(epoch from clock_timestamp() - last_report_at)::float8 from relay_health h
         where h.session_id = s.id and h.instance_id = s.instance_id) as last_report_seconds,
+      coalesce((select is_held from relay_health h
+        where h.session_id = s.id and h.instance_id = s.instance_id), false) as is_held,
       extract(epoch from clock_timestamp() - active_at)::float8 as active_seconds, ${receptionColumns(sql)}
     from presence api, relay_sessions s join (
       select region, count(*)::int as active_in_region from relay_sessions where state = 'active' group by region
@@ -216,6 +241,58 @@ export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise
           and h.last_report_at >= now() - make_interval(secs => ${quietSeconds}))`
   return rows.map((row) => ({ ...row, ...toReception(row) }))
 }
+
+/** Records that the open report of a relay ended, or that its next one is late. The next report makes this outdated. */
+export const recordSuspicions = async (sql: Sql, suspects: readonly BoundSession[]): Promise<undefined[]> => {
+  await sql`
+    update relay_health h set suspect_since = now()
+    from unnest(${suspects.map(({ id }) => id)}::uuid[], ${suspects.map(({ instanceId }) => instanceId)}::text[])
+      as s (session_id, instance_id)
+    where h.session_id = s.session_id and h.instance_id = s.instance_id
+      and (h.suspect_since is null or h.suspect_since < h.last_report_at)`
+  return suspects.map(() => undefined)
+}
+
+/** Where a relay answers whether it runs. */
+export interface ProbedRelay extends BoundSession {
+  readonly region: string
+  readonly providerId: string | null
+  readonly host: string
+  readonly statsPort: number
+}
+
+const probedColumns = (sql: Sql) => sql`
+  s.id, s.instance_id, s.region, i.provider_id, s.relay_host as host, s.stats_port`
+
+/** Active sessions whose relay is suspect: nothing was heard of it since. */
+export const listSuspects = async (sql: Sql, limit: number): Promise<ProbedRelay[]> =>
+  sql<ProbedRelay[]>`
+    select ${probedColumns(sql)}
+    from relay_sessions s join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      left join instances i on i.instance_id = s.instance_id
+    where s.state = 'active' and h.suspect_since > h.last_report_at and s.stats_port is not null
+      and (h.gone_at is null or h.gone_at < h.last_report_at)
+    order by h.suspect_since limit ${limit}`
+
+/** Those of the active relays that are not among the known ones, a few at a time. */
+export const listUnknownRelays = async (sql: Sql, known: readonly string[], limit: number): Promise<ProbedRelay[]> =>
+  sql<ProbedRelay[]>`
+    select ${probedColumns(sql)}
+    from relay_sessions s left join instances i on i.instance_id = s.instance_id
+    where s.state = 'active' and s.stats_port is not null and s.instance_id <> all(${known}::text[])
+    order by s.active_at desc limit ${limit}`
+
+/** Records that a relay was proved to be gone. A report after it shows that it is not. */
+export const recordGone = async (sql: Sql, { id, instanceId }: BoundSession): Promise<void> => {
+  await sql`update relay_health set gone_at = now() where session_id = ${id} and instance_id = ${instanceId}`
+}
+
+/** Active sessions whose relay was proved to be gone and has not reported since. */
+export const listGone = async (sql: Sql, limit: number): Promise<BoundSession[]> =>
+  sql<BoundSession[]>`
+    select s.id, s.instance_id from relay_sessions s
+      join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+    where s.state = 'active' and h.gone_at >= h.last_report_at limit ${limit}`
 
 /** Sessions that wait for a report although it came: the signal of the API was lost. */
 export async function listMissedReports(sql: Sql, limit: number): Promise<{ ready: string[]; restored: string[] }> {
@@ -254,6 +331,28 @@ export async function listUnreportedInstances(
     where s.state = 'provisioning' and s.instance_id is not null
       and s.instance_bound_at < clock_timestamp() - make_interval(secs => ${boundSeconds})
       and not exists (select from relay_health h where h.session_id = s.id and h.instance_id = s.instance_id)
+    limit ${limit}`
+  return rows.map((row) => ({ ...row, lastReportSeconds: null, ...toReception(row) }))
+}
+
+/**
+ * Instances that were to take over in a session longer than `secondsMin` ago and have not reported. `isWarm`: it was
+ * ready before, and so should have reported at once.
+ */
+export async function listUnreportedReplacements(
+  sql: Sql,
+  secondsMin: number,
+  limit: number,
+): Promise<UnreportedInstance[]> {
+  const rows = await sql<(Omit<UnreportedInstance, keyof Reception | 'lastReportSeconds'> & ReceptionRow)[]>`
+    select s.id, i.instance_id, i.region, i.is_warm,
+      extract(epoch from clock_timestamp() - coalesce(i.assigned_at, i.launched_at))::float8 as bound_seconds,
+      ${receptionColumns(sql)}
+    from relay_sessions s join instances i on i.session_id = s.id and i.binding > s.binding
+      and i.retired_at is null and i.gone_at is null
+      join presence api on api.role = 'api' ${joinPath(sql, sql`i.region`)}
+    where s.state = 'grace' and s.reason = 'health_lost'
+      and coalesce(i.assigned_at, i.launched_at) < clock_timestamp() - make_interval(secs => ${secondsMin})
     limit ${limit}`
   return rows.map((row) => ({ ...row, lastReportSeconds: null, ...toReception(row) }))
 }

@@ -1,5 +1,5 @@
 /** The history of a user's relay sessions: how long each ran, what it received, and why it ended. */
-import type { Initiator, ProvisioningDetail, RelayReason, RelayState } from '../../domain/relay/session.ts'
+import type { Initiator, RelayReason, RelayState, SessionDetail } from '../../domain/relay/session.ts'
 import { first, type Sql } from '../connection.ts'
 import { activeSeconds } from './health.ts'
 import type { IngestRow } from './sessions.ts'
@@ -11,7 +11,7 @@ export interface SessionRecordRow {
   state: RelayState
   reason: RelayReason
   /** Why provisioning failed, where the provider stated it. */
-  detail: ProvisioningDetail | null
+  detail: SessionDetail | null
   /** Who caused the last transition; null before the first one. */
   initiator: Initiator | null
   /** The transition to the grace that the last transition ended; null when it ended none. */

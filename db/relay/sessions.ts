@@ -1,13 +1,7 @@
 /** Rows of relay sessions. Commands are in `relay-commands.ts`, transitions are written by `relay-transitions.ts`. */
 import type { Fragment } from 'postgres'
 import type { IngestEngine } from '../../domain/relay/ingest.ts'
-import type {
-  Initiator,
-  ProvisioningDetail,
-  RelayCommand,
-  RelayReason,
-  RelayState,
-} from '../../domain/relay/session.ts'
+import type { Initiator, RelayCommand, RelayReason, RelayState, SessionDetail } from '../../domain/relay/session.ts'
 import { first, type Sql } from '../connection.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from '../masked-emails.ts'
 import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from '../sealed-tokens.ts'
@@ -18,14 +12,18 @@ export interface RelaySessionRow extends StoredSessionTokens {
   region: string
   state: RelayState
   reason: RelayReason
-  /** Why provisioning failed, where the provider stated it. */
-  detail: ProvisioningDetail | null
+  /** What the reason leaves open. */
+  detail: SessionDetail | null
   version: number
   command: RelayCommand
   commandSeq: number
   commandInitiator: Initiator
   commandDeliveredSeq: number
   instanceId: string | null
+  /** The number of the instance in the session: 1 for the first one. */
+  binding: number
+  /** Whether a replacement may be in another region. */
+  mayMove: boolean
   relayHost: string | null
   /** Null where the instance has no IPv6 address beside {@link relayHost}. */
   relayHostV6: string | null
@@ -43,7 +41,7 @@ export interface RelaySessionRow extends StoredSessionTokens {
 /** The columns of {@link RelaySessionRow}. */
 export const relaySessionColumns = (sql: Sql) => sql`
   id, user_id, connection_id, region, state, reason, detail, version, command, command_seq, command_initiator, command_delivered_seq,
-  instance_id, relay_host, relay_host_v6, srtla_port, publish_port, play_port, stats_port,
+  instance_id, binding, may_move, relay_host, relay_host_v6, srtla_port, publish_port, play_port, stats_port,
   pair_token_sealed, relay_ws_token_sealed,
   created_at, active_at, grace_started_at, grace_ends_at, stopped_at`
 

@@ -16,8 +16,8 @@ export const moveToNextZone = (
     await tx`
       select from relay_sessions where id = (select session_id from instances where instance_id = ${instanceId}) for share`
     const moved = await first(tx<ReservedInstance[]>`
-      insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, create_attempted_at)
-      select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, now() from instances i
+      insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, binding, create_attempted_at)
+      select ${newInstanceId}, session_id, region, provider, image, zone + 1, is_warm, binding, now() from instances i
       where instance_id = ${instanceId} and gone_at is null and retired_at is null and (session_id is null or exists (
         select from relay_sessions s where s.id = i.session_id and s.state <> 'stopped'))
       returning instance_id, zone`)

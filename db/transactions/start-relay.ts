@@ -24,6 +24,7 @@ import { type LockedAccount, lockAccount } from '../identity/users.ts'
 import { type CommitWith, pipelinedTransaction } from '../pipelined-transaction.ts'
 import { countRequest, type RateLimitWindow } from '../rate-limits.ts'
 import { deliverAfterSeconds, recordCommand } from '../relay/commands.ts'
+import { mayUseConnection, useConnection } from '../relay/connections.ts'
 import { findRelaySession, type RelaySessionRow, relaySessionColumns } from '../relay/sessions.ts'
 import type { SealedToken } from '../sealed-tokens.ts'
 
@@ -66,7 +67,10 @@ export type StartOutcome =
   | { readonly type: 'signed_out' }
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
-  | { readonly type: 'limit_reached' | 'region_full' | 'region_drained'; readonly window: RateLimitWindow }
+  | {
+      readonly type: 'limit_reached' | 'connection_limit' | 'region_full' | 'region_drained'
+      readonly window: RateLimitWindow
+    }
 
 /**
  * A refused start stores nothing but its count against the rate limit. A replay, a reused key and an ended sign-in do
@@ -92,7 +96,7 @@ class Uncounted extends Error {
 /** Statements that do not depend on each other's rows are sent together, and Postgres executes them in this order. */
 async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitWith): Promise<StartOutcome> {
   const candidates = candidateRegions(request.region, request.regions)
-  const [account, isSignedIn, replay, window, live, entitlement, uses] = await Promise.all([
+  const [account, isSignedIn, replay, window, live, entitlement, isNamed, uses] = await Promise.all([
     lockAccount(tx, request.userId),
     // Statements of their own, since they have to see what was committed while the one before them waited for the lock.
     isAuthSessionAlive(tx, request),
@@ -100,6 +104,7 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
     countRequest(tx, request.rateLimitKey),
     lockLiveSessions(tx, request.userId),
     findEntitlement(tx, request.userId, request.timeBank),
+    mayUseConnection(tx, request.userId, request.connectionId),
     // Last: all starts of the region wait for its lock, and its holder waits for no other lock.
     findRegionUses(tx, candidates),
   ])
@@ -125,6 +130,7 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
   if (!entitlement) throw new Error('a signed-in user has no row')
   if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
   if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
+  if (!isNamed) return { type: 'connection_limit', window }
   const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
   const region = resumed ? undefined : await chooseRegion(tx, request, candidates, uses)
   if (region && 'type' in region) return { ...region, window }
@@ -245,17 +251,18 @@ async function reserve(
   region: StartableRegion,
   commitWith: CommitWith,
 ): Promise<RelaySessionRow> {
+  const naming = useConnection(tx, request.userId, request.connectionId)
   const inserting = insertSession(tx, request, region.region)
   const storingKey = storeIdempotencyKey(tx, request, request.sessionId)
   if (region.warm === 0) {
-    const [rows] = await commitWith(inserting, storingKey)
+    const [, rows] = await commitWith(naming, inserting, storingKey)
     return onlyRow(rows)
   }
   const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
   const claiming = claimWarmInstance(tx, request.sessionId, placement)
   const reading = tx<RelaySessionRow[]>`
     select ${relaySessionColumns(tx)} from relay_sessions where id = ${request.sessionId}`
-  const [, , , rows] = await commitWith(inserting, storingKey, claiming, reading)
+  const [, , , , rows] = await commitWith(naming, inserting, storingKey, claiming, reading)
   return onlyRow(rows)
 }
 
@@ -267,9 +274,10 @@ const onlyRow = <Row>(rows: readonly Row[]): Row => {
 
 const insertSession = (tx: Sql, request: StartRequest, region: string) => tx<RelaySessionRow[]>`
   insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
-    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, created_at, commanded_at, deliver_at)
+    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, may_move, created_at, commanded_at, deliver_at)
   values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
     ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
+    ${request.region === 'auto'},
     -- The transaction may have begun before the connection's last session stopped, and waited for that.
     clock_timestamp(), clock_timestamp(), now() + make_interval(secs => ${deliverAfterSeconds}))
   returning ${relaySessionColumns(tx)}`

@@ -7,20 +7,23 @@
 import { findObjection, isCheckedForObjections, type ObservedSession } from '../../domain/relay/health.ts'
 import type {
   Initiator,
-  ProvisioningDetail,
   RelayCommand,
   RelayReason,
   RelaySessionEvent,
   RelayState,
+  SessionDetail,
   Transition,
 } from '../../domain/relay/session.ts'
+import { isInGraceFor, replacementsPerHourMax } from '../../domain/relay/session.ts'
 import { recordAuditEntry } from '../audit.ts'
-import { closeUsageInterval, openUsageInterval } from '../billing/usage-intervals.ts'
+import { closeUsageInterval, closeUsageIntervalAt, openUsageInterval } from '../billing/usage-intervals.ts'
 import { type Database, first, hasRow, type Sql } from '../connection.ts'
+import { retireReplacements } from '../fleet/instances.ts'
 import { notifyOfTransitions } from '../notifications/relay-notices.ts'
 import { hasEnabledNotifications, type Notify } from '../notifications/settings.ts'
 import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
 import type { AcceptedCommand } from '../relay/commands.ts'
+import { countRecentReplacements, type FinishedReplacement, finishReplacement } from '../relay/replacements.ts'
 
 export interface TransitionsRequest {
   readonly sessionId: string
@@ -40,10 +43,11 @@ export interface TransitionsRequest {
     readonly provisionTimeoutSeconds: number
     readonly healthTimeoutSeconds: number
     readonly graceSeconds: number
+    readonly replacementSeconds?: number
     readonly maxSessionSeconds: number
   }
-  /** Stored when provisioning failed; see `provisioningDetails`. */
-  readonly detail?: ProvisioningDetail | null
+  /** What the reason leaves open. */
+  readonly detail?: SessionDetail | null
   /** How often relays report. */
   readonly healthIntervalSeconds: number
 }
@@ -62,9 +66,17 @@ export interface StoredSessionState {
 
 export type TransitionsOutcome =
   /** The state as it is now: written by this request, by an earlier attempt of it, or left as it was. */
-  | { readonly type: 'stored'; readonly isWritten: boolean; readonly session: StoredSessionState }
+  | {
+      readonly type: 'stored'
+      readonly isWritten: boolean
+      readonly session: StoredSessionState
+      /** How long the session was without a relay, when another one has replaced the lost one. */
+      readonly awaySeconds?: number
+    }
   /** Nothing is written: a command was accepted that the workflow does not have yet. */
   | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
+  /** Nothing is written: the instance of the session was replaced too often lately. */
+  | { readonly type: 'unstable' }
   /** Nothing is written: the relay that the transitions would give up reports. */
   | { readonly type: 'reporting' }
   /** Nothing is written: the deadline is still ahead, or is extended by an outage of ours. */
@@ -114,10 +126,16 @@ export const writeTransitions = (
       return { type: 'withdrawn' }
     const objection = await objectTo(tx, row, request)
     if (objection) return objection
-    const session = await write(tx, row, request)
+    if (await isUnstable(tx, request)) return { type: 'unstable' }
+    const { session, replacement } = await write(tx, row, request)
     // What a transition notifies of is off by default.
     if (notify && row.hasEnabledNotifications) await notifyOfTransitions(tx, row.id, request.transitions, notify)
-    return { type: 'stored', isWritten: true, session }
+    return {
+      type: 'stored',
+      isWritten: true,
+      session,
+      ...(replacement ? { awaySeconds: (+replacement.restoredAt - +replacement.failedAt) / 1000 } : {}),
+    }
   }) as Promise<TransitionsOutcome>
 
 const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefined> =>
@@ -153,6 +171,14 @@ const stoppedWithAccount = ({ version, commandSeq }: TransitionsRequest): Stored
   endsInMillis: null,
 })
 
+/** Whether the instance is lost once more after as many replacements as an hour may have. */
+const isUnstable = async (tx: Sql, { sessionId, cause, transitions, settings }: TransitionsRequest): Promise<boolean> =>
+  (settings.replacementSeconds ?? 0) > 0 &&
+  cause !== 'relay_unstable' &&
+  transitions.length === 1 &&
+  transitions[0]?.reason === 'health_lost' &&
+  (await countRecentReplacements(tx, sessionId)) >= replacementsPerHourMax
+
 /** The outcome when the relay's health objects to the transitions; undefined when they can be written. */
 async function objectTo(
   tx: Sql,
@@ -178,6 +204,7 @@ interface ObservationRow extends ReceptionRow {
   createdSeconds: number
   graceSeconds: number | null
   graceEndsInSeconds: number | null
+  goneSeconds: number | null
   workerForSeconds: number
   workerLastSeenSeconds: number
 }
@@ -189,6 +216,7 @@ async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession
       extract(epoch from clock_timestamp() - s.created_at)::float8 as created_seconds,
       extract(epoch from clock_timestamp() - s.grace_started_at)::float8 as grace_seconds,
       extract(epoch from s.grace_ends_at - clock_timestamp())::float8 as grace_ends_in_seconds,
+      extract(epoch from clock_timestamp() - h.gone_at)::float8 as gone_seconds,
       ${receptionColumns(tx)}, ${presenceColumns(tx, 'worker')}
     from relay_sessions s
     left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
@@ -198,8 +226,15 @@ async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession
   return { ...row, state, reason, instanceId, ...toReception(row), worker: toPresence(row, 'worker') }
 }
 
-async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): Promise<StoredSessionState> {
+interface Written {
+  readonly session: StoredSessionState
+  readonly replacement: FinishedReplacement | undefined
+}
+
+async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): Promise<Written> {
   const { transitions, graceSeconds } = request
+  const replacement = isEndOfLostHealth(row, transitions) ? await endReplacement(tx, row) : undefined
+  const detail = replacement && transitions[0]?.to === 'active' ? 'relay_replaced' : (request.detail ?? null)
   for (const [index, { to, reason, initiator }] of transitions.entries()) {
     await tx`
       with session as (
@@ -216,17 +251,18 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
           -- The state reflects this command. A stopped session has no command left to deliver.
           command_delivered_seq = case when ${to} = 'stopped' then command_seq
             else greatest(command_delivered_seq, ${request.commandSeq}) end,
-          detail = ${request.detail ?? null}, operator_request = null, signal_at = null, signal_attempts = 0
+          detail = ${detail}, operator_request = null, signal_at = null, signal_attempts = 0
         where id = ${row.id} returning id, version
       )
       insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator)
       select id, version, ${transitions[index - 1]?.to ?? row.state}, ${to}, ${reason}, ${initiator} from session`
+    if (replacement) await closeUsageIntervalAt(tx, row.id, replacement.lastReportAt)
     if (to === 'active') await openUsageInterval(tx, row.id, row.userId)
     if (to === 'stopped') await closeUsageInterval(tx, row.id, { ...request.settings, ...request })
   }
   const last = transitions.at(-1)
   const state = last?.to ?? row.state
-  return {
+  const session = {
     state,
     reason: last?.reason ?? row.reason,
     version: row.version + transitions.length,
@@ -234,6 +270,19 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
     commandSeq: await completeOperatorRequest(tx, row, request, state),
     endsInMillis: graceSeconds === null ? null : graceSeconds * 1000,
   }
+  return { session, replacement }
+}
+
+const isEndOfLostHealth = ({ state, reason }: LockedSession, [transition]: readonly Transition[]): boolean =>
+  isInGraceFor({ state, reason }, 'health_lost') && transition !== undefined
+
+/**
+ * The session waits for no other instance any more. One that was to take over is retired.
+ * @returns the replacement, where an instance has taken over.
+ */
+async function endReplacement(tx: Sql, { id }: LockedSession): Promise<FinishedReplacement | undefined> {
+  await retireReplacements(tx, id)
+  return finishReplacement(tx, id)
 }
 
 /**

@@ -1,5 +1,5 @@
 /** What an instance that reports without a session should do: wait, take its session, or stop. */
-import type { RelayCommand, RelayState } from '../relay/session.ts'
+import { isInGraceFor, type RelayCommand, type RelayReason, type RelayState } from '../relay/session.ts'
 
 export interface AssignmentObservation {
   readonly instanceId: string
@@ -7,9 +7,13 @@ export interface AssignmentObservation {
   /** The session that the instance belongs to, with its state and command; those are null for a deleted session. */
   readonly sessionId: string | null
   readonly state: RelayState | null
+  readonly reason: RelayReason | null
   readonly command: RelayCommand | null
   /** The instance that is bound to that session. */
   readonly boundInstanceId: string | null
+  /** The number of this instance in the session, and that of the bound one. */
+  readonly binding: number
+  readonly boundBinding: number | null
 }
 
 /** `unwanted`: it should stop. */
@@ -20,9 +24,14 @@ export type AssignmentStatus = 'unassigned' | 'assigned' | 'unwanted'
  * repeatedly.
  */
 export function assignmentStatus(observation: AssignmentObservation): AssignmentStatus {
-  const { instanceId, isRetired, sessionId, state, command, boundInstanceId } = observation
+  const { instanceId, isRetired, sessionId, state, reason, command, boundInstanceId } = observation
   if (isRetired) return 'unwanted'
   if (sessionId === null) return 'unassigned'
   const isLive = state !== null && state !== 'stopped' && command !== 'disconnect'
-  return isLive && (boundInstanceId ?? instanceId) === instanceId ? 'assigned' : 'unwanted'
+  if (!isLive) return 'unwanted'
+  const isReplacement =
+    reason !== null &&
+    isInGraceFor({ state, reason }, 'health_lost') &&
+    observation.binding > (observation.boundBinding ?? 0)
+  return isReplacement || (boundInstanceId ?? instanceId) === instanceId ? 'assigned' : 'unwanted'
 }

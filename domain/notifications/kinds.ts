@@ -1,7 +1,7 @@
 /** Notifications: what an account's owner can be notified of, where, and the facts that each notification states. */
 import type { SubscriptionKind } from '../billing/plans.ts'
 import type { UsageNoticePercent } from '../billing/usage-cycle.ts'
-import type { Initiator, ProvisioningDetail, RelayReason } from '../relay/session.ts'
+import type { Initiator, RelayReason, SessionDetail } from '../relay/session.ts'
 
 export const notificationKinds = [
   'relay_contact_lost',
@@ -87,7 +87,7 @@ export type Notification =
           /** Null when the relay did not end out of a grace. */
           readonly cause: EndCause | null
           /** Why provisioning failed, where it is known. */
-          readonly detail: ProvisioningDetail | null
+          readonly detail: SessionDetail | null
           readonly created_at: Timestamp
         }
     }

@@ -24,6 +24,15 @@ const absenceSecondsMax: Readonly<Record<ProcessRole, number>> = { api: 10, work
 export const absenceSeconds = (role: ProcessRole, limitSeconds: number): number =>
   Math.min(absenceSecondsMax[role], limitSeconds / 3)
 
+/**
+ * The longest time that the report of a session is held open: its end shows at once that the relay, or the way to it,
+ * is gone.
+ */
+export const heldReportSecondsMax = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds / 3)
+
+/** A relay that holds reports open is suspect when the next one is this late. Suspicion alone changes nothing. */
+export const lateReportSeconds = (healthTimeoutSeconds: number): number => Math.min(3, healthTimeoutSeconds / 3)
+
 /** When the processes of a role were there, or the path of reports was open. */
 export interface Presence {
   /** Since the present run of confirmations began. */
@@ -95,6 +104,14 @@ const isSilentFor = (seconds: number, observation: ActiveObservation, healthTime
   isReceiving(observation, healthTimeoutSeconds) &&
   Math.min(silentSeconds(observation), observation.activeSeconds) > seconds
 
+/** Whether a relay that holds its reports open should have reported again. */
+export const isLate = (observation: ActiveObservation, healthTimeoutSeconds: number): boolean =>
+  isSilentFor(
+    heldReportSecondsMax(healthTimeoutSeconds) + lateReportSeconds(healthTimeoutSeconds),
+    observation,
+    healthTimeoutSeconds,
+  )
+
 export interface RegionSilence<Session> {
   readonly region: string
   readonly active: number
@@ -156,7 +173,7 @@ export const isRegionalOutage = ({ active, quiet }: { readonly active: number; r
   active >= 5 && quiet > active / 2
 
 /** A relay that died is charged for this long after its last report, or for one report interval when that is longer. */
-const chargedSecondsAfterReport = 30
+const chargedSecondsAfterReport = 10
 
 /**
  * How long ago the use of a stopped session ended. A relay that stopped reporting before its session ended is charged
@@ -180,6 +197,8 @@ export interface ObservedSession extends ReportObservation {
   /** How long no stream has come in, according to the reports; null while one comes in. */
   readonly idleSeconds: number | null
   readonly createdSeconds: number
+  /** Since the bound instance was proved to be gone; null when it was not. */
+  readonly goneSeconds: number | null
   /** Since grace began; null outside of grace. */
   readonly graceSeconds: number | null
   /** Until grace ends; null outside of grace. */
@@ -200,6 +219,7 @@ const eventsCheckedForObjections = [
   'ready',
   'provision_failed',
   'health_lost',
+  'relay_gone',
   'instance_gone',
   'idle',
   'deadline',
@@ -226,6 +246,11 @@ export function findObjection(
     case 'health_lost':
     case 'instance_gone':
       return hasReported ? { type: 'outdated' } : undefined
+    case 'relay_gone':
+      return session.goneSeconds !== null &&
+        session.goneSeconds <= (session.lastReportSeconds ?? Number.POSITIVE_INFINITY)
+        ? undefined
+        : { type: 'outdated' }
     case 'idle':
       return hasReported && (session.idleSeconds ?? -1) >= idleSecondsMin(settings.maxSessionSeconds)
         ? undefined

@@ -8,6 +8,9 @@ export interface RelayPorts {
   readonly statsPort: number
 }
 
+/** In the order of texts that list the ports. */
+export const portNames = ['srtlaPort', 'publishPort', 'playPort', 'statsPort'] as const satisfies (keyof RelayPorts)[]
+
 /**
  * The ports of each relay in a cloud, where it has a machine of its own. Relays that share a machine bind free ports
  * instead.

@@ -24,6 +24,17 @@ export type RelayReason = (typeof relayReasons)[number]
 export const provisioningDetails = ['capacity', 'quota', 'configuration'] as const
 export type ProvisioningDetail = (typeof provisioningDetails)[number]
 
+/** Why an instance was given up: it was proved to be gone, or it did not report within the health timeout. */
+export const lossCauses = ['relay_gone', 'relay_silent'] as const
+export type LossCause = (typeof lossCauses)[number]
+
+/** What a session's reason leaves open. `relay_unstable`: its instances were lost too often in an hour. */
+export const sessionDetails = [...provisioningDetails, ...lossCauses, 'relay_replaced', 'relay_unstable'] as const
+export type SessionDetail = (typeof sessionDetails)[number]
+
+/** A session whose instance is lost again after so many replacements within an hour ends. */
+export const replacementsPerHourMax = 3
+
 /** Who caused a command or a transition. */
 export const initiators = ['user', 'operator', 'relay', 'timer', 'system'] as const
 export type Initiator = (typeof initiators)[number]
@@ -78,6 +89,11 @@ export interface RelaySessionSettings {
   readonly healthTimeoutSeconds: number
   /** Grace after lost health. */
   readonly graceSeconds: number
+  /**
+   * The longest grace after lost health while the instance is replaced. Absent in sessions of earlier versions, and 0
+   * where instances are not replaced.
+   */
+  readonly replacementSeconds?: number
   readonly stopGraceSeconds: number
   /** After this time a session is stopped when it is idle, and after 1.5 times as long in any case. */
   readonly maxSessionSeconds: number
@@ -98,6 +114,8 @@ export interface RelaySessionState {
   readonly instanceId: string | null
   /** The instance that was lost before its first report, and is being replaced. */
   readonly lostInstanceId?: string | null
+  /** In a grace for lost health: the instance that is to take over with its first report. */
+  readonly replacementId?: string | null
   /** When provisioning or grace ends, by Temporal's clock; null in the other states. */
   readonly deadlineAt: Millis | null
 }
@@ -108,6 +126,8 @@ export type RelaySessionEvent =
   | { readonly type: 'transition'; readonly to: RelayState; readonly requestId: string }
   /** An instance was created and bound to the session. */
   | { readonly type: 'bound'; readonly instanceId: string }
+  /** An instance was created that takes over with its first report. */
+  | { readonly type: 'replacement_created'; readonly instanceId: string }
   | { readonly type: 'ready' }
   /**
    * The first report of a warm instance is expected within milliseconds. Writing its transition waits for it for a
@@ -117,10 +137,14 @@ export type RelaySessionEvent =
   | { readonly type: 'provision_failed'; readonly detail?: ProvisioningDetail | null }
   | { readonly type: 'health_lost' }
   | { readonly type: 'health_restored' }
+  /** The bound instance was proved to be gone. */
+  | { readonly type: 'relay_gone'; readonly instanceId: string }
+  /** The bound instance is lost, and too many before it were replaced lately. */
+  | { readonly type: 'relay_unstable' }
   /** The provider no longer has this instance. */
   | { readonly type: 'instance_gone'; readonly instanceId: string }
   /** The session's row may differ from the workflow's state. */
-  | { readonly type: 'wake' }
+  | { readonly type: 'wake'; readonly isRequested?: boolean }
   | { readonly type: 'idle' }
   | { readonly type: 'deadline' }
   | { readonly type: 'max_duration' }
@@ -148,7 +172,13 @@ export function decideTransitions(
         ? [{ to: 'stopped', reason: 'provision_failed', initiator: 'system' }]
         : []
     case 'health_lost':
-      return session.state === 'active' ? [{ to: 'grace', reason: 'health_lost', initiator: 'system' }] : []
+      return loseHealth(session)
+    case 'relay_gone':
+      return session.instanceId === event.instanceId ? loseHealth(session) : []
+    case 'relay_unstable':
+      return session.state === 'active'
+        ? [...loseHealth(session), { to: 'stopped', reason: 'force_disconnected', initiator: 'system' }]
+        : []
     case 'health_restored':
       return isInGraceFor(session, 'health_lost')
         ? [{ to: 'active', reason: 'health_restored', initiator: 'relay' }]
@@ -167,8 +197,29 @@ export function decideTransitions(
     case 'cancelled':
       return end(session, 'force_disconnected', 'operator')
     case 'bound':
+    case 'replacement_created':
     case 'wake':
       return []
+  }
+}
+
+const loseHealth = ({ state }: RelaySessionState): readonly Transition[] =>
+  state === 'active' ? [{ to: 'grace', reason: 'health_lost', initiator: 'system' }] : []
+
+/** What the transitions of an event leave to say. */
+export function detailOf(event: RelaySessionEvent): SessionDetail | null {
+  switch (event.type) {
+    case 'provision_failed':
+      return event.detail ?? null
+    case 'health_lost':
+      return 'relay_silent'
+    case 'relay_gone':
+    case 'instance_gone':
+      return 'relay_gone'
+    case 'relay_unstable':
+      return 'relay_unstable'
+    default:
+      return null
   }
 }
 
@@ -211,8 +262,16 @@ export function transitionsOfFailedWorkflow(state: RelayState): readonly Transit
   ]
 }
 
-/** A relay whose instance is gone can't come back, so a grace would only delay the next start. */
+export const isReplaceable = ({ settings }: Pick<RelaySessionState, 'settings'>): boolean =>
+  (settings.replacementSeconds ?? 0) > 0
+
+/** Whether another instance may take over while the session waits for the lost one. */
+export const isAwaitingReplacement = (session: RelaySessionState): boolean =>
+  isReplaceable(session) && isInGraceFor(session, 'health_lost')
+
+/** An instance that is gone can't come back. Where it is not replaced, a grace would only delay the next start. */
 function loseInstance(session: RelaySessionState): readonly Transition[] {
+  if (isReplaceable(session)) return loseHealth(session)
   const stop = { to: 'stopped', reason: 'force_disconnected', initiator: 'system' } as const
   if (session.state === 'active') return [{ to: 'grace', reason: 'health_lost', initiator: 'system' }, stop]
   return isInGraceFor(session, 'health_lost') ? [stop] : []
@@ -268,5 +327,6 @@ export const latestEndAt = ({ createdAt, settings }: RelaySessionState): Millis 
 /** The length of the grace that a transition begins, in seconds; null when it leads to another state. */
 export function graceSecondsAfter({ settings }: RelaySessionState, transition: Transition): number | null {
   if (transition.to !== 'grace') return null
-  return transition.reason === 'health_lost' ? settings.graceSeconds : settings.stopGraceSeconds
+  if (transition.reason !== 'health_lost') return settings.stopGraceSeconds
+  return Math.max(settings.graceSeconds, settings.replacementSeconds ?? 0)
 }

@@ -120,6 +120,7 @@ const configOf = (v: Values) => ({
     healthIntervalSeconds: v.SVC_RELAY_HEALTH_INTERVAL_SECONDS,
     healthTimeoutSeconds: v.SVC_RELAY_HEALTH_TIMEOUT_SECONDS,
     graceSeconds: v.SVC_RELAY_GRACE_SECONDS,
+    replacementSeconds: v.SVC_RELAY_REPLACEMENT_SECONDS,
     stopGraceSeconds: v.SVC_RELAY_STOP_GRACE_SECONDS,
     maxSessionSeconds: v.SVC_RELAY_MAX_SESSION_SECONDS,
     engine: v.SVC_RELAY_ENGINE,

@@ -38,6 +38,7 @@ const destroyMillisMax = 30_000
 const pollMillis = 1_000
 const listLagSeconds = 60
 const instancesPerPage = 100
+const endedStates: ReadonlySet<string> = new Set(['shutting-down', 'terminated', 'stopping', 'stopped'])
 
 export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider {
   const { region, fleetName, log, userData } = options
@@ -74,6 +75,10 @@ export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider 
         await terminate({ call, scope }, id)
         log.info({ instanceId, providerId: id }, 'relay destroyed')
       }
+    },
+    async hasEnded(_instanceId, providerId) {
+      const instance = providerId === null ? undefined : await describeById({ call, scope }, providerId)
+      return endedStates.has(instance?.State?.Name ?? '')
     },
     async list(filter) {
       return (await find({ call, scope }, filter ?? {})).map(relayInstanceOf)

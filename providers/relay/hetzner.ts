@@ -128,6 +128,11 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
       log.info({ instanceId, region, providerId: String(server.id) }, 'relay destroyed')
     },
 
+    async hasEnded(instanceId, providerId) {
+      const server = providerId === null ? undefined : await findServer(instanceId, providerId)
+      return server?.status === 'off'
+    },
+
     async list(filter) {
       assertLabels()
       const found = await servers.list(filter?.sessionId)

@@ -75,6 +75,7 @@ export function createLocalRelayProvider({
   return {
     zones: 1,
     listLagSeconds: 0,
+    hasSharedHost: true,
     async create(spec, signal) {
       const { instanceId } = spec
       if (!isInstanceId(instanceId)) throw new RelayProviderError('this is not an instance id', 'give_up')
@@ -103,6 +104,10 @@ export function createLocalRelayProvider({
       await removeLeftovers(folder, instanceId)
       await removeOldLogs(folder)
       log.info({ instanceId, processes: ended }, 'relay destroyed')
+    },
+    // Nothing starts a process again that has ended.
+    async hasEnded(instanceId) {
+      return (await relaysOf(folder, instanceId)).length === 0
     },
     async list(filter) {
       const byInstance = new Map<string, LocalRelay[]>()

@@ -4,6 +4,7 @@
  */
 
 import type { RelayEngineSetting, SlsServer } from '../../domain/relay/engines.ts'
+import type { RelayPorts } from '../../domain/relay/ports.ts'
 import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 import type { StatsAddresses } from '../../domain/relay/stats-addresses.ts'
 
@@ -25,6 +26,10 @@ export interface RelaySpec {
    * contains the token.
    */
   readonly streamToken: string | null
+  /** The number of the instance in its session. Ignored without a session. */
+  readonly binding?: number | undefined
+  /** The ports that it takes where it can, which a provider with fixed ports ignores. */
+  readonly ports?: RelayPorts | null | undefined
   /** The API that the relay reports its health to, without a path: `http://localhost:8080`. */
   readonly apiUrl: string
   /** The instance's own secret, sent as `X-Relay-Auth` with each report. */
@@ -101,6 +106,16 @@ export interface RelayProvider {
    * instance that was created less than `listLagSeconds` ago, unless its provider id is given.
    */
   destroy(instanceId: string, providerId?: string | null): Promise<void>
+  /**
+   * Whether it is certain that the instance has ended, by its provider's own word. An instance that is only not shown
+   * is not. Rejects with {@link RelayProviderError}.
+   */
+  hasEnded(instanceId: string, providerId: string | null): Promise<boolean>
+  /**
+   * Its instances share one host, so that one can take the ports of another only after that has ended. Absent where
+   * each has an address of its own.
+   */
+  readonly hasSharedHost?: true
   /** All instances of the region, or only those of one session. Rejects when the list would be incomplete. */
   list(filter?: { readonly sessionId: string }): Promise<RelayInstance[]>
   /** Makes one harmless call. Rejects with {@link RelayProviderError} when credentials or settings are wrong. */

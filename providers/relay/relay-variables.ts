@@ -1,5 +1,6 @@
 /** The environment variables of a relay that do not depend on where it runs. See `relay-node/settings.ts`. */
 import type { SlsServer } from '../../domain/relay/engines.ts'
+import { portNames } from '../../domain/relay/ports.ts'
 import type { RelaySpec } from './provider.ts'
 
 export const relayVariables = (spec: RelaySpec): Readonly<Record<string, string>> => ({
@@ -13,6 +14,8 @@ export const relayVariables = (spec: RelaySpec): Readonly<Record<string, string>
   ...(spec.srtlaLatencyMillisMin === undefined
     ? {}
     : { SVC_RELAY_SRTLA_LATENCY_MS_MIN: String(spec.srtlaLatencyMillisMin) }),
+  ...(spec.binding === undefined ? {} : { SVC_RELAY_BINDING: String(spec.binding) }),
+  ...(spec.ports ? { SVC_RELAY_PREFERRED_PORTS: portNames.map((name) => spec.ports?.[name]).join(',') } : {}),
   ...(spec.statsAddresses === undefined ? {} : { SVC_RELAY_STATS_ADDRESSES: spec.statsAddresses }),
 })
 

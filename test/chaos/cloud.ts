@@ -102,6 +102,7 @@ export function createCloudClient(url: string): RelayProvider {
       return toRelayInstance((await send('POST', '', spec)) as CloudInstance)
     },
     describe: async (instanceId) => (await list()).find((instance) => instance.instanceId === instanceId) ?? null,
+    hasEnded: async (instanceId) => !(await list()).some((instance) => instance.instanceId === instanceId),
     destroy: async (instanceId) => void (await send('DELETE', encodeURIComponent(instanceId))),
     list: async (filter) => (await list()).filter((instance) => !filter || instance.sessionId === filter.sessionId),
   }

@@ -37,7 +37,7 @@ async function givenStream() {
     sessionId: randomUUID(),
     instanceId: 'relay-1',
     intervalSeconds: 0.1,
-    onAssigned() {},
+    async onAssigned() {},
     closeStreams: async () => {},
     onDenied(since) {
       deniedSince = since

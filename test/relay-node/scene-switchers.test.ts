@@ -102,6 +102,7 @@ async function givenRelay() {
     hosts: ['127.0.0.1'],
     port: 0,
     source: plane,
+    instanceId: 'i-1',
     unknownSince: () => null,
     owner: { secret: 'secret', sessionId: () => undefined },
     log,
@@ -111,7 +112,7 @@ async function givenRelay() {
   })
   const url = `http://127.0.0.1:${server.port}/stats?publisher=${streamId}`
   return {
-    publishPort: plane.ports.publishPort,
+    publishPort: plane.ports().publishPort,
     ask: async () => (await (await fetch(url)).json()) as Reply,
   }
 }

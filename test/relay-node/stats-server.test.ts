@@ -31,6 +31,7 @@ async function givenServer(hosts = ['127.0.0.1'], sessionId: string | undefined 
       showPublisher: () => ({ status: 'ok', publishers: {} }),
       showLinks: () => [link],
     },
+    instanceId: 'i-1',
     unknownSince: () => null,
     owner: { secret: 'of this instance', sessionId: () => sessionId },
     log: () => {},

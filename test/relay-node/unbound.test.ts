@@ -171,7 +171,7 @@ test('an unbound relay whose control plane does not have its instance ends when 
     }),
     closeStreams: async () => {},
     denialMillisMin: 1_000,
-    onAssigned() {},
+    async onAssigned() {},
     log() {},
     signal: ending.signal,
   })

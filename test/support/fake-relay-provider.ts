@@ -22,6 +22,7 @@ export function createFakeRelays(): RelayProvider {
       instances.set(instance.instanceId, instance)
       return instance
     },
+    hasEnded: async (instanceId) => ended.has(instanceId),
     describe: async (instanceId) => instances.get(instanceId) ?? null,
     destroy: async (instanceId) => {
       if (instances.delete(instanceId)) ended.add(instanceId)

@@ -5,6 +5,7 @@
 import { instanceJobs } from '../../activities/fleet/instance-jobs.ts'
 import { reportPathJobs } from '../../activities/fleet/report-path-jobs.ts'
 import { warmInstanceJobs } from '../../activities/fleet/warm-instance-jobs.ts'
+import { lostRelayJobs } from '../../activities/relay/lost-relay-jobs.ts'
 import { relaySessionJobs } from '../../activities/relay/session-jobs.ts'
 import { workflowRestartJobs } from '../../activities/worker/workflow-restart-jobs.ts'
 import type { Database } from '../../db/connection.ts'
@@ -14,7 +15,13 @@ import { createFailingWorkflows } from '../../workflows/failing-workflows-client
 import { createWarmInstancesWorkflows } from '../../workflows/warm-instances-client.ts'
 import type { TestApi } from './api.ts'
 
-export type RelayJobName = 'watch_health' | 'probe_api' | 'watch_warm_instances' | 'sweep_orphans' | 'restart_workflows'
+export type RelayJobName =
+  | 'watch_health'
+  | 'watch_relays'
+  | 'probe_api'
+  | 'watch_warm_instances'
+  | 'sweep_orphans'
+  | 'restart_workflows'
 
 /** Runs a job once. @param providers by region; only some jobs need them. */
 export async function runRelayJob(
@@ -26,11 +33,12 @@ export async function runRelayJob(
   const { taskQueue } = config.temporal
   const warmInstances = createWarmInstancesWorkflows(temporal, { taskQueue, callMillisMax: 30_000 })
   const failingWorkflows = createFailingWorkflows(temporal, { taskQueue, callMillisMax: 30_000 })
-  const metrics = { countOrphanSweep: () => {}, countTransitions: () => {} }
+  const metrics = { countOrphanSweep: () => {}, countTransitions: () => {}, countGoneRelay: () => {} }
   const deps = { config, sql, log: createLog('worker', 'fatal'), providers }
   const jobs = [
     ...warmInstanceJobs({ ...deps, warmInstances }),
     ...relaySessionJobs({ ...deps, relaySessions }),
+    ...lostRelayJobs({ ...deps, relaySessions, metrics }),
     ...reportPathJobs(deps),
     ...instanceJobs({ ...deps, metrics }),
     ...workflowRestartJobs({

@@ -45,6 +45,8 @@ export const shortTimes = {
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: '1',
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '3',
   SVC_RELAY_GRACE_SECONDS: '5',
+  // Tests of replacements set it.
+  SVC_RELAY_REPLACEMENT_SECONDS: '0',
   SVC_RELAY_STOP_GRACE_SECONDS: '3',
 }
 

@@ -174,6 +174,8 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
     list,
     describe: async (instanceId) =>
       instances.find((instance) => instance.instanceId === instanceId && isVisible(instance)) ?? null,
+    hasEnded: async (instanceId) =>
+      instances.some((instance) => instance.instanceId === instanceId && instance.endedAt !== null),
     check: async () => {},
     loseInstance: (instanceId) => {
       const instance = find(instanceId)

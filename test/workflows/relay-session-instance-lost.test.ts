@@ -88,7 +88,7 @@ describe('an instance that seems lost before its first report', () => {
       const ingest = readIngest(undefined)
       const [reported] = await recordReports(
         tx,
-        [{ sessionId, instanceId, hasOwnSecret: false, isIdle: true, ingest }],
+        [{ sessionId, instanceId, hasOwnSecret: false, binding: 1, isHeld: false, isIdle: true, ingest }],
         10,
       )
       expect(reported).toMatchObject({ state: 'provisioning', isOtherInstance: false })

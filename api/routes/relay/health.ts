@@ -3,14 +3,19 @@
  * relay that runs without a session reports too, and its report waits for an assignment.
  */
 import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import { z } from 'zod'
 import type { Sql } from '../../../db/connection.ts'
+import { recordPorts } from '../../../db/fleet/kept-ports.ts'
 import { markOrphan } from '../../../db/fleet/orphans.ts'
 import type { UnboundInstance } from '../../../db/fleet/unbound-instances.ts'
 import { triggerJob } from '../../../db/operations/jobs.ts'
+import type { ReportedSession } from '../../../db/relay/health.ts'
 import { openStreamToken } from '../../../db/sealed-tokens.ts'
+import { bindReplacement } from '../../../db/transactions/bind-replacement.ts'
 import { assignmentStatus } from '../../../domain/fleet/instance-assignment.ts'
 import { unboundWaitSecondsMax } from '../../../domain/fleet/warm-instances.ts'
+import { heldReportSecondsMax } from '../../../domain/relay/health.ts'
 import { ingestEngines, readIngest } from '../../../domain/relay/ingest.ts'
 import { relayRefusals } from '../../../domain/relay/refusals.ts'
 import { isInGraceFor, relayStates } from '../../../domain/relay/session.ts'
@@ -65,6 +70,9 @@ const untilBoundSeconds = 1
 const isIdle = ({ publishing, groups }: z.infer<typeof Stats>): boolean | undefined =>
   publishing === undefined ? groups?.every((group) => (group.connections ?? []).length === 0) : !publishing
 
+const port = z.int().min(1).max(65_535)
+const Ports = z.object({ srtla: port, publish: port, play: port, stats: port })
+
 const Body = z.object({
   session_id: id
     .or(z.literal(''))
@@ -72,8 +80,12 @@ const Body = z.object({
     .describe('Null, or an empty text, as long as the relay runs without a session.'),
   instance_id: storableText(128),
   wait_seconds: lenient(z.number().min(0)).describe(
-    'How long the reply may wait for an assignment, at most 30 s and a third of the health timeout. Only for reports without a session.',
+    'How long the reply may wait: without a session for an assignment, at most 30 s and a third of the health timeout; with one for a change of it, at most 10 s and a third of the health timeout. A relay whose connection ends meanwhile is suspect.',
   ),
+  binding: lenient(z.int().min(1).max(2_147_483_647)).describe(
+    'The number of the instance in its session, as its assignment states it. 1 where it is absent.',
+  ),
+  ports: lenient(Ports).describe('Those that the relay has bound. Sent with its first reports with a session.'),
   epoch: lenient(id).describe('That of the last reply that had one.'),
   observed_at: z.iso.datetime({ offset: true }).optional(),
   stats: Stats.optional(),
@@ -90,7 +102,12 @@ const HealthReply = z.object({
       'Only in replies to reports with a session. It changes when the database was restored. To a report with another one a session that is stopped or has another instance counts as unknown.',
     ),
   assignment: z
-    .object({ session_id: id, stream_token: z.string() })
+    .object({
+      session_id: id,
+      stream_token: z.string(),
+      binding: z.int().describe('The number of the instance in the session. Reports repeat it.'),
+      ports: Ports.nullable().optional().describe('The ports that the relay takes if they are free.'),
+    })
     .nullable()
     .optional()
     .describe(
@@ -139,6 +156,7 @@ const reportExamples: OperationExamples = {
           assignment: {
             session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04',
             stream_token: 'q7Yx2mKd9RfT4wZb',
+            binding: 1,
           },
         },
       },
@@ -150,54 +168,107 @@ export const report = route.relay({
   id: 'reportHealth',
   summary: 'Report the health of a relay',
   description:
-    'A relay reports every `report_in_seconds`. Statistics that are not valid are ignored: the report still proves that the relay runs. When `desired` is `stop`, the relay ends.\n\nA relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. Safe to repeat.',
+    'A relay reports every `report_in_seconds`. Statistics that are not valid are ignored: the report still proves that the relay runs. When `desired` is `stop`, the relay ends.\n\nA relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. 409 `relay_replaced` means that another instance has taken over: the relay closes its streams and ends. Safe to repeat.',
   body: Body,
   answers: { 200: HealthReply },
-  refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'invalid_transition'],
+  refuses: ['invalid_relay_auth', 'not_found', 'instance_mismatch', 'relay_replaced', 'invalid_transition'],
   examples: reportExamples,
   handle: ({ body, caller, incoming }, services) => {
     if (caller !== 'master' && caller.instanceId !== body.instance_id)
       throw new Refusal('invalid_relay_auth', { message: 'The secret in X-Relay-Auth belongs to another instance.' })
     const { session_id: sessionId } = body
     if (!sessionId) return reportUnbound(body, incoming, services)
-    return reportBound(sessionId, body, caller !== 'master', services)
+    return reportBound(sessionId, body, { hasOwnSecret: caller !== 'master', socket: incoming.socket }, services)
   },
 })
 
 type ReportBody = z.output<typeof Body>
 
-async function reportBound(
-  sessionId: string,
-  { instance_id: instanceId, epoch, stats }: ReportBody,
-  hasOwnSecret: boolean,
-  { config, sql, recordReport, deliveries, relaySessions }: Services,
-): Promise<Reply> {
-  const session = await recordReport({
-    sessionId,
-    instanceId,
-    hasOwnSecret,
-    isIdle: stats && isIdle(stats),
-    ingest: readIngest(stats),
-  })
-  if (!session) throw new Refusal('not_found')
-  const { state, reason, command, boundInstanceId, isOtherInstance } = session
+interface Sender {
+  readonly hasOwnSecret: boolean
+  readonly socket: Socket
+}
+
+async function reportBound(sessionId: string, body: ReportBody, sender: Sender, services: Services): Promise<Reply> {
+  const { instance_id: instanceId, epoch } = body
+  const { config, sql, heldReports } = services
+  const session = await recordAndBind(sessionId, body, sender, services)
+  const { state, command, boundInstanceId, isOtherInstance, isReplaced } = session
   if (state === 'stopped' || isOtherInstance) {
     // Of a time that this database does not have. The relay goes on while it has a stream.
     if (epoch !== undefined && session.epoch !== null && epoch !== session.epoch) throw new Refusal('not_found')
     await sweepInstance(sql, instanceId, state === 'stopped' ? sessionId : null)
-    throw new Refusal(state === 'stopped' ? 'invalid_transition' : 'instance_mismatch')
+    if (state === 'stopped') throw new Refusal('invalid_transition')
+    throw new Refusal(isReplaced ? 'relay_replaced' : 'instance_mismatch')
   }
-  const { healthIntervalSeconds } = config.relay
-  if (boundInstanceId !== null && state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
-  if (isInGraceFor({ state, reason }, 'health_lost')) deliveries.signal(() => relaySessions.healthRestored(sessionId))
-  return ok({
-    state,
-    // A disconnect is final, so the relay can stop before its workflow has executed it.
-    desired: command === 'disconnect' ? 'stop' : 'run',
-    report_in_seconds:
-      boundInstanceId === null ? Math.min(untilBoundSeconds, healthIntervalSeconds) : healthIntervalSeconds,
-    epoch: session.epoch,
-  })
+  await announce(sessionId, session, body, services)
+  const { healthIntervalSeconds, healthTimeoutSeconds } = config.relay
+  const reply = (seconds: number) =>
+    ok({
+      state,
+      // A disconnect is final, so the relay can stop before its workflow has executed it.
+      desired: command === 'disconnect' ? 'stop' : 'run',
+      report_in_seconds: seconds,
+      epoch: session.epoch,
+    })
+  const isExpected = state === 'provisioning' || isInGraceFor(session, 'health_lost')
+  if (boundInstanceId === null || (isExpected && isHeld(body)))
+    return reply(Math.min(untilBoundSeconds, healthIntervalSeconds))
+  if (!isHeld(body) || command === 'disconnect') return reply(healthIntervalSeconds)
+  const seconds = Math.min(body.wait_seconds ?? 0, heldReportSecondsMax(healthTimeoutSeconds))
+  if (!heldReports.canHold()) return reply(seconds)
+  const waitedSeconds = await heldReports.hold({ sessionId, instanceId, seconds, socket: sender.socket })
+  return { ...reply(0), waitedSeconds }
+}
+
+const isHeld = ({ wait_seconds: waitSeconds = 0 }: ReportBody): boolean => waitSeconds > 0
+
+/** Stores the report. That of an instance which is to take over binds it, and is stored as the session's own then. */
+async function recordAndBind(
+  sessionId: string,
+  body: ReportBody,
+  { hasOwnSecret }: Sender,
+  { sql, recordReport }: Services,
+): Promise<ReportedSession> {
+  const { instance_id: instanceId, stats, binding = 1 } = body
+  const record = () =>
+    recordReport({
+      sessionId,
+      instanceId,
+      hasOwnSecret,
+      binding,
+      isHeld: isHeld(body),
+      isIdle: stats && isIdle(stats),
+      ingest: readIngest(stats),
+    })
+  const session = await record()
+  if (!session) throw new Refusal('not_found')
+  if (!session.isReplacement) return session
+  const outcome = await bindReplacement(sql, sessionId, instanceId)
+  // Its provider answers in a moment. Until then it is neither the session's nor another's.
+  if (outcome === 'not_launched') return { ...session, isOtherInstance: false }
+  return (await record()) ?? session
+}
+
+/** Signals the workflow that waits for the report, and keeps the ports of the relay. */
+async function announce(
+  sessionId: string,
+  { state, reason, boundInstanceId }: ReportedSession,
+  { instance_id: instanceId, ports }: ReportBody,
+  { sql, deliveries, relaySessions }: Services,
+): Promise<void> {
+  if (boundInstanceId !== instanceId) return
+  const isWaiting = state === 'provisioning' || isInGraceFor({ state, reason }, 'health_lost')
+  if (isWaiting)
+    await recordPorts(
+      sql,
+      instanceId,
+      ports
+        ? { srtlaPort: ports.srtla, publishPort: ports.publish, playPort: ports.play, statsPort: ports.stats }
+        : null,
+    )
+  if (state === 'provisioning') deliveries.signal(() => relaySessions.ready(sessionId))
+  else if (isWaiting) deliveries.signal(() => relaySessions.healthRestored(sessionId))
 }
 
 /**
@@ -229,7 +300,18 @@ async function reportUnbound(
 function openAssignment(sealing: Sealing, instance: UnboundInstance) {
   const { sessionId, userId } = instance
   if (assignmentStatus(instance) !== 'assigned' || sessionId === null || userId === null) return null
-  return { session_id: sessionId, stream_token: openStreamToken(sealing, userId, instance) }
+  const { binding, ports } = instance
+  return {
+    session_id: sessionId,
+    stream_token: openStreamToken(sealing, userId, instance),
+    binding,
+    ports: ports && {
+      srtla: ports.srtlaPort,
+      publish: ports.publishPort,
+      play: ports.playPort,
+      stats: ports.statsPort,
+    },
+  }
 }
 
 /**

@@ -69,6 +69,7 @@ export const start = route.user({
     'relay_access_denied',
     'usage_exhausted',
     'relay_limit_reached',
+    'connection_limit',
     'capacity_exhausted',
   ],
   secret: true,
@@ -133,6 +134,8 @@ async function answerStart(
     }
     case 'limit_reached':
       throw new Refusal('relay_limit_reached', { headers })
+    case 'connection_limit':
+      throw new Refusal('connection_limit', { headers })
     case 'region_full':
     case 'region_drained':
       throw new Refusal('capacity_exhausted', {

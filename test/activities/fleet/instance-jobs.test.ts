@@ -44,6 +44,7 @@ const providerOf = (region: string): RelayProvider => ({
   listLagSeconds: 0,
   check: async () => {},
   create: () => Promise.reject(new Error('not used')),
+  hasEnded: async () => false,
   describe: async (id) => (instances.get(region) ?? []).find(({ instanceId }) => instanceId === id) ?? null,
   destroy: async (id, providerId) => {
     destroyed.push([id, providerId])

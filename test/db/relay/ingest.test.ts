@@ -113,7 +113,7 @@ test('the columns of a session are what the rules make of its reports', async ()
           const ingest = readIngest(reported)
           await recordReports(
             tx,
-            [{ sessionId, instanceId, hasOwnSecret: false, isIdle: undefined, ingest }],
+            [{ sessionId, instanceId, hasOwnSecret: false, binding: 1, isHeld: false, isIdle: undefined, ingest }],
             ageSecondsMax,
           )
           const isSameInstance = instanceId === lastInstanceId
@@ -133,6 +133,8 @@ test('each session of a batch gets its own report, and of two reports of one ses
     sessionId,
     instanceId: 'i-1',
     hasOwnSecret: false,
+    binding: 1,
+    isHeld: false,
     isIdle: false,
     ingest: readIngest({ publishing: true, bitrate_kbps: bytes_total / 10, bytes_total }),
   })

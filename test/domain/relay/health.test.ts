@@ -275,6 +275,7 @@ const inProvisioning: ObservedSession = {
   createdSeconds: 300,
   graceSeconds: null,
   graceEndsInSeconds: null,
+  goneSeconds: null,
   api: present,
   path: present,
   worker: present,

@@ -1,0 +1,157 @@
+/**
+ * The job that finds out whether suspect relays are gone. Suspicion alone changes nothing: only the word of the
+ * provider, or a relay's host that refuses the connection, is a proof. Everything else waits for the health timeout.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pLimit from 'p-limit'
+import type { Database } from '../../db/connection.ts'
+import {
+  listGone,
+  listQuietSessions,
+  listSuspects,
+  listUnknownRelays,
+  type ProbedRelay,
+  recordGone,
+  recordSuspicions,
+} from '../../db/relay/health.ts'
+import type { BoundSession } from '../../db/relay/missing-instances.ts'
+import { claimSignals } from '../../db/relay/signals.ts'
+import { heldReportSecondsMax, isLate, lateReportSeconds } from '../../domain/relay/health.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Logger } from '../../platform/log.ts'
+import type { RelaySessionWorkflows } from '../../workflows/relay-session-client.ts'
+import type { RelayProviders } from '../fleet/relay-providers.ts'
+import type { Job } from '../worker/jobs.ts'
+import type { WorkerMetrics } from '../worker/metrics.ts'
+import { restartWorkflow } from '../worker/workflow-restart-jobs.ts'
+import { type ProbeAnswer, probeRelay } from './relay-probe.ts'
+
+interface LostRelayJobDeps {
+  readonly config: Config
+  readonly sql: Database
+  readonly log: Logger
+  readonly relaySessions: RelaySessionWorkflows
+  readonly providers: RelayProviders
+  readonly metrics: Pick<WorkerMetrics, 'countGoneRelay'>
+}
+
+/** The most suspects of one run. The longest suspect ones come first. */
+const suspectsMax = 200
+const concurrentProbesMax = 32
+const probes = 3
+const probePauseMillis = 1_000
+/** Relays that a worker probes for the first time in one run, so that it knows that they answer it. */
+const introductionsMax = 64
+/** Above the number of relays that a worker looks after. */
+const knownMax = 20_000
+
+export function lostRelayJobs(deps: LostRelayJobDeps): readonly Job[] {
+  const { healthTimeoutSeconds } = deps.config.relay
+  /** The relays that have answered this worker, by instance: the one that answered last is last. */
+  const answered = new Map<string, ProbedRelay>()
+  return [
+    {
+      name: 'watch_relays',
+      everySeconds: Math.max(0.25, Math.min(1, healthTimeoutSeconds / 20)),
+      runSecondsMax: 60,
+      run: () => watchRelays(deps, answered),
+    },
+  ]
+}
+
+async function watchRelays(deps: LostRelayJobDeps, answered: Map<string, ProbedRelay>): Promise<void> {
+  const { sql, log, metrics } = deps
+  // Signals that were lost are repeated.
+  await signalGone(await listGone(sql, suspectsMax), deps)
+  await suspectLateRelays(deps)
+  const suspects = await listSuspects(sql, suspectsMax)
+  // All at once, since a probe mostly waits.
+  const watched = suspects.map(async (relay) => {
+    const proof = await findProof(relay, deps, answered)
+    if (proof === undefined) return
+    log.warn({ session_id: relay.id, instance_id: relay.instanceId, proof }, 'a relay is gone')
+    answered.delete(relay.instanceId ?? '')
+    metrics.countGoneRelay({ region: relay.region, proof })
+    await recordGone(sql, relay)
+    await signalGone([relay], deps)
+  })
+  await Promise.all([...watched, introduce(deps, answered)])
+}
+
+async function signalGone(sessions: readonly BoundSession[], deps: LostRelayJobDeps): Promise<void> {
+  const { sql, relaySessions } = deps
+  const claimed = new Set(
+    await claimSignals(
+      sql,
+      sessions.map(({ id }) => id),
+    ),
+  )
+  for (const { id, instanceId } of sessions) {
+    if (!claimed.has(id)) continue
+    if (!(await relaySessions.relayGone(id, instanceId ?? ''))) await restartWorkflow(id, deps)
+  }
+}
+
+/** Stores which relays are late with a report that they hold open. */
+async function suspectLateRelays({ sql, config }: LostRelayJobDeps): Promise<void> {
+  const { healthTimeoutSeconds } = config.relay
+  const lateSeconds = heldReportSecondsMax(healthTimeoutSeconds) + lateReportSeconds(healthTimeoutSeconds)
+  const quiet = await listQuietSessions(sql, lateSeconds)
+  const late = quiet.filter((session) => session.isHeld && isLate(session, healthTimeoutSeconds))
+  if (late.length > 0) await recordSuspicions(sql, late)
+}
+
+/** What proves that the relay is gone; undefined while nothing does. */
+async function findProof(
+  relay: ProbedRelay,
+  { config, providers, log }: LostRelayJobDeps,
+  answered: ReadonlyMap<string, ProbedRelay>,
+): Promise<'provider' | 'refused' | undefined> {
+  const { instanceId, region, providerId } = relay
+  if (instanceId === null) return undefined
+  try {
+    if (await providers.get(region)?.hasEnded(instanceId, providerId)) return 'provider'
+  } catch (error) {
+    log.warn({ err: error, region }, 'the provider could not say whether a suspect relay has ended')
+  }
+  if (!answered.has(instanceId)) return undefined
+  const arePrivateAllowed = isPrivateAllowed(config, region)
+  // A relay that its system starts again at once is not gone.
+  for (let attempt = 1; attempt <= probes; attempt += 1) {
+    const answer = await probeRelay(relay, { arePrivateAllowed })
+    if (answer !== 'refused') return undefined
+    if (attempt < probes) await sleep(probePauseMillis)
+  }
+  return (await isReachable(relay, config, answered)) ? 'refused' : undefined
+}
+
+/** Only the local provider has relays at such addresses. */
+const isPrivateAllowed = ({ regions }: Pick<Config, 'regions'>, name: string): boolean =>
+  regions.find(({ region }) => region === name)?.provider === 'local'
+
+/** Whether this worker reaches another relay now, so that a refusal is not that of its own network. */
+async function isReachable(
+  { instanceId }: ProbedRelay,
+  config: Pick<Config, 'regions'>,
+  answered: ReadonlyMap<string, ProbedRelay>,
+): Promise<boolean> {
+  const others = [...answered.values()].filter((other) => other.instanceId !== instanceId).slice(-3)
+  const answers = await Promise.all(
+    others.map((other) => probeRelay(other, { arePrivateAllowed: isPrivateAllowed(config, other.region) })),
+  )
+  return answers.includes('answered')
+}
+
+/** Probes relays that have not answered this worker yet, a few in each run. */
+async function introduce({ sql, config }: LostRelayJobDeps, answered: Map<string, ProbedRelay>): Promise<void> {
+  const unknown = await listUnknownRelays(sql, [...answered.keys()], introductionsMax)
+  const limit = pLimit(concurrentProbesMax)
+  await limit.map(unknown, async (relay) => {
+    const answer: ProbeAnswer = await probeRelay(relay, { arePrivateAllowed: isPrivateAllowed(config, relay.region) })
+    if (answer === 'answered' && relay.instanceId !== null) answered.set(relay.instanceId, relay)
+  })
+  for (const instanceId of answered.keys()) {
+    if (answered.size <= knownMax) break
+    answered.delete(instanceId)
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Reports of relays with a session that are held open. A connection that ends meanwhile shows at once that the relay,
+ * or the way to it, is gone. A change of the session ends the wait, so that the relay reports again and hears of it.
+ */
+import type { Socket } from 'node:net'
+import { Gauge, type Registry } from 'prom-client'
+import type { Database } from '../../db/connection.ts'
+import { triggerJob } from '../../db/operations/jobs.ts'
+import { recordSuspicions } from '../../db/relay/health.ts'
+import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
+import { batch } from '../../platform/batch.ts'
+import type { Logger } from '../../platform/log.ts'
+
+/** The most reports that are held at a time. Further ones are answered at once. */
+const defaultHeldMax = 20_000
+
+export interface HeldReport {
+  readonly sessionId: string
+  readonly instanceId: string
+  readonly seconds: number
+  readonly socket: Socket
+}
+
+export interface HeldReports {
+  readonly canHold: () => boolean
+  /** Resolves with the seconds that the report was held. */
+  hold(report: HeldReport): Promise<number>
+  countHeld(): number
+  /** Answers all held reports. Later ones are not held, and none of them makes its relay suspect. */
+  stop(): Promise<void>
+}
+
+interface Deps {
+  readonly sql: Database
+  readonly log: Logger
+  readonly heldMax?: number
+}
+
+export function createHeldReports({ sql, log, heldMax = defaultHeldMax }: Deps): HeldReports {
+  /** By session: the function that ends the wait. */
+  const held = new Map<string, () => void>()
+  let isStopped = false
+  const recordSuspicion = batch((suspects: { id: string; instanceId: string }[]) => recordSuspicions(sql, suspects))
+  const suspect = async (id: string, instanceId: string) => {
+    await recordSuspicion({ id, instanceId })
+    await triggerJob(sql, 'watch_relays')
+  }
+  listenForSessionChanges(sql, {
+    onChange: ({ sessionId }) => held.get(sessionId)?.(),
+    onListening: () => {},
+  }).catch((error: unknown) => log.warn({ err: error }, 'held reports end by their time only, for now'))
+
+  return {
+    canHold: () => !isStopped && held.size < heldMax,
+    hold: async ({ sessionId, instanceId, seconds, socket }) => {
+      // The relay has connected again.
+      held.get(sessionId)?.()
+      const startedAt = performance.now()
+      await new Promise<void>((resolve) => {
+        const end = () => {
+          clearTimeout(timeout)
+          socket.off('close', onClose)
+          if (held.get(sessionId) === end) held.delete(sessionId)
+          resolve()
+        }
+        const onClose = () => {
+          end()
+          if (isStopped) return
+          suspect(sessionId, instanceId).catch((error: unknown) =>
+            log.warn({ err: error, session_id: sessionId }, 'the end of an open report could not be stored'),
+          )
+        }
+        const timeout = setTimeout(end, seconds * 1000)
+        held.set(sessionId, end)
+        socket.once('close', onClose)
+        if (socket.destroyed) onClose()
+      })
+      return (performance.now() - startedAt) / 1000
+    },
+    countHeld: () => held.size,
+    stop: async () => {
+      isStopped = true
+      for (const end of [...held.values()]) end()
+    },
+  }
+}
+
+export function registerHeldReportMetrics(registry: Registry, heldReports: HeldReports): void {
+  new Gauge({
+    name: 'svc_relay_reports_held',
+    help: 'Reports of relays with a session that are held open.',
+    registers: [registry],
+    collect() {
+      this.set(heldReports.countHeld())
+    },
+  })
+}

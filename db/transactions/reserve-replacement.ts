@@ -1,0 +1,78 @@
+/** Finds or reserves the instance that is to replace a session's lost one, before its provider is called. */
+import { isInGraceFor, type RelayCommand, type RelayReason, type RelayState } from '../../domain/relay/session.ts'
+import { type Database, first } from '../connection.ts'
+import {
+  claimWarmReplacement,
+  findReplacement,
+  hasRoom,
+  insertInstance,
+  type Placement,
+  type ReservedInstance,
+  retireInstances,
+} from '../fleet/instances.ts'
+import { isRegionDrained } from '../fleet/regions.ts'
+import type { AcceptedCommand } from '../relay/commands.ts'
+
+export type ReserveReplacementOutcome =
+  /** The provider is to be asked for this instance. */
+  | {
+      readonly type: 'reserved'
+      readonly instance: ReservedInstance
+      readonly region: string
+      readonly binding: number
+    }
+  /** A warm instance has the session, or the instance of an earlier attempt is launched. */
+  | { readonly type: 'created'; readonly instanceId: string }
+  /** The region has as many instances as it may have, or is drained. */
+  | { readonly type: 'no_room' }
+  /** The session has a command to end. */
+  | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
+  /** The session waits for no instance any more. */
+  | { readonly type: 'not_wanted' }
+
+interface WaitingSession {
+  state: RelayState
+  reason: RelayReason
+  command: RelayCommand
+  commandSeq: number
+  commandInitiator: AcceptedCommand['initiator']
+  binding: number
+}
+
+interface ReserveRequest {
+  readonly sessionId: string
+  /** An earlier replacement that never reported; it is retired. */
+  readonly lostInstanceId: string | null
+  /** The id of the instance that is reserved when the session has none yet. */
+  readonly newInstanceId: string
+  readonly placement: Placement
+}
+
+/** Safe to repeat. The lost instance stays bound: it may still come back before its replacement reports. */
+export const reserveReplacement = (
+  sql: Database,
+  { sessionId, lostInstanceId, newInstanceId, placement }: ReserveRequest,
+): Promise<ReserveReplacementOutcome> =>
+  sql.begin(async (tx): Promise<ReserveReplacementOutcome> => {
+    const session = await first(tx<WaitingSession[]>`
+      select state, reason, command, command_seq, command_initiator, binding
+      from relay_sessions where id = ${sessionId} for no key update`)
+    if (!session || session.state === 'stopped') return { type: 'not_wanted' }
+    const { command, commandSeq: seq, commandInitiator: initiator } = session
+    if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
+    if (!isInGraceFor(session, 'health_lost')) return { type: 'not_wanted' }
+    if (lostInstanceId !== null) await retireInstances(tx, [lostInstanceId])
+    const binding = session.binding + 1
+    const found = await findReplacement(tx, sessionId, binding)
+    if (found)
+      return found.isLaunched
+        ? { type: 'created', instanceId: found.instanceId }
+        : { type: 'reserved', instance: found, region: found.region, binding }
+    if (await isRegionDrained(tx, placement.region)) return { type: 'no_room' }
+    const [warm] = await claimWarmReplacement(tx, { sessionId, binding }, placement)
+    if (warm) return { type: 'created', instanceId: warm.instanceId }
+    if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
+    await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0, binding }, placement)
+    const instance = { instanceId: newInstanceId, zone: 0 }
+    return { type: 'reserved', instance, region: placement.region, binding }
+  }) as Promise<ReserveReplacementOutcome>
