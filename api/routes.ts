@@ -37,6 +37,7 @@ import * as notifications from './routes/notifications/settings.ts'
 import * as adminJobs from './routes/operations/admin-jobs.ts'
 import * as adminOverview from './routes/operations/admin-overview.ts'
 import * as adminSessions from './routes/relay/admin-sessions.ts'
+import * as connections from './routes/relay/connections.ts'
 import * as relayHealth from './routes/relay/health.ts'
 import * as relayHistory from './routes/relay/history.ts'
 import * as liveSessions from './routes/relay/live-sessions.ts'
@@ -115,6 +116,8 @@ export const routes: readonly Route[] = [
   post('/relay/stop', user, 'relay_stop', liveSessions.stop),
   get('/relay/sessions', user, 'relay_history', relayHistory.list),
   get('/relay/sessions/{id}', user, 'relay_history', relayHistory.show),
+  get('/relay/connections', user, 'relay_history', connections.list),
+  del('/relay/connections/{name}', user, 'relay_history', connections.remove),
   get('/relay/bitrates', user, 'relay_history', relayHistory.bitrates),
   // Counted before the look-up, so that guesses of tokens count too.
   get('/relay/pair', none, 'pair', relayPairing.pair),

@@ -1074,6 +1074,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay/connections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the connections
+         * @description The connections of the account, the one that was used last first. A connection is made by the first start of a relay for its name. An account has at most 50.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        get: operations["listConnections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay/connections/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a connection
+         * @description Deletes a connection without a live session. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay/bitrates": {
         parameters: {
             query?: never;
@@ -2022,6 +2066,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    relay_replaced: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A relay failed and another one has taken over
+         * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+         */
+        post: operations["receiveRelayReplaced"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     relay_ending_soon: {
         parameters: {
             query?: never;
@@ -2238,6 +2302,18 @@ export interface components {
             received_at: string;
             occurred_at: string | null;
             error: string | null;
+        };
+        Connection: {
+            name: string;
+            /** @description The live session of the connection; null when it has none. */
+            session_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description The last start of a relay for it.
+             */
+            last_used_at: string;
         };
         Entitlement: {
             /** @enum {string} */
@@ -2698,6 +2774,16 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description connection_in_use */
+        connection_in_use: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
@@ -4447,7 +4533,7 @@ export interface operations {
                         } | null;
                         kinds: {
                             /** @enum {string} */
-                            kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                            kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                             email: boolean;
                             endpoint: boolean;
                         }[];
@@ -4470,7 +4556,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                    kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                     /**
                      * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                      * @enum {string}
@@ -4480,7 +4566,7 @@ export interface operations {
                 } | {
                     settings: {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -4531,7 +4617,7 @@ export interface operations {
                     "application/json": {
                         deliveries: {
                             /** @enum {string} */
-                            kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
+                            kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
                             /** @enum {string} */
                             channel: "email" | "webhook" | "discord";
                             /** Format: date-time */
@@ -4581,7 +4667,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -4624,7 +4710,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -5050,6 +5136,18 @@ export interface operations {
                             engine?: "none";
                         };
                         transitions: components["schemas"]["RelayTransition"][];
+                        /** @description Relays of the session that failed and were replaced. */
+                        replacements: {
+                            /**
+                             * Format: date-time
+                             * @description When the relay failed: the end of its open report, or its last report.
+                             */
+                            at: string;
+                            /** @description From then until another relay had taken over. */
+                            away_seconds: number;
+                            /** @enum {string} */
+                            cause: "relay_gone" | "relay_silent";
+                        }[];
                         /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end. */
                         recent_bitrate: {
                             /** Format: date-time */
@@ -5061,6 +5159,65 @@ export interface operations {
             };
             401: components["responses"]["unauthorized"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    listConnections: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        connections: components["schemas"]["Connection"][];
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    deleteConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success, without a body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["unauthorized"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["connection_in_use"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -7139,6 +7296,75 @@ export interface operations {
                         region: string;
                         /** Format: date-time */
                         grace_ends_at: string;
+                    };
+                    title: string;
+                    /** @description The same in words, as plain text. */
+                    text: string;
+                    /**
+                     * Format: uri
+                     * @description The page of the site that it is about.
+                     */
+                    url: string;
+                    /** @description Turns this kind of notification off. Null for a test. */
+                    unsubscribe_url: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Send no more messages */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveRelayReplaced: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "relay_replaced";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        /** Format: uuid */
+                        session_id: string;
+                        connection_id: string;
+                        region: string;
+                        /**
+                         * Format: date-time
+                         * @description When the lost relay failed.
+                         */
+                        failed_at: string;
+                        /** @description From then until another relay had taken over. */
+                        away_seconds: number;
+                        /** @enum {string} */
+                        cause: "relay_gone" | "relay_silent";
                     };
                     title: string;
                     /** @description The same in words, as plain text. */

@@ -53,6 +53,7 @@ export const createNotify =
 
 const linkTexts: Readonly<Record<AccountNotification['kind'], string>> = {
   relay_contact_lost: 'See your relays',
+  relay_replaced: 'See your relays',
   relay_ending_soon: 'See your relays',
   relay_ended: 'See what happened',
   payment_failed: 'See your plan',

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { subscriptionKinds } from '../../domain/billing/plans.ts'
 import { usageNoticePercents } from '../../domain/billing/usage-cycle.ts'
 import { type Notification, notificationPath } from '../../domain/notifications/kinds.ts'
-import { initiators, relayReasons, sessionDetails } from '../../domain/relay/session.ts'
+import { initiators, lossCauses, relayReasons, sessionDetails } from '../../domain/relay/session.ts'
 import { toWebhookPayload } from '../../providers/webhooks/endpoint-delivery.ts'
 import type { SchemaConverter } from './schemas.ts'
 
@@ -19,6 +19,12 @@ const session = { session_id: z.uuid(), connection_id: z.string(), region: z.str
 const cause = { reason: z.enum(relayReasons), initiator: z.enum(initiators) }
 
 const ContactLost = z.object({ ...session, grace_ends_at: Timestamp })
+const Replaced = z.object({
+  ...session,
+  failed_at: Timestamp.describe('When the lost relay failed.'),
+  away_seconds: z.number().min(0).describe('From then until another relay had taken over.'),
+  cause: z.enum(lossCauses),
+})
 const EndingSoon = z.object({
   ...session,
   idle_ends_at: Timestamp.describe('From this time on it is stopped when no stream has come in for ten minutes.'),
@@ -50,6 +56,7 @@ const UsageReached = z.object({
 
 const dataSchemas = {
   relay_contact_lost: ContactLost,
+  relay_replaced: Replaced,
   relay_ending_soon: EndingSoon,
   relay_ended: Ended,
   payment_failed: PaymentFailed,
@@ -87,6 +94,14 @@ const samples: { readonly [K in Kind]: { readonly summary: string; readonly noti
       kind: 'relay_contact_lost',
       timestamp: at,
       data: { ...sampleSession, grace_ends_at: '2026-08-01T18:32:00.000Z' },
+    },
+  },
+  relay_replaced: {
+    summary: 'A relay failed and another one has taken over',
+    notification: {
+      kind: 'relay_replaced',
+      timestamp: at,
+      data: { ...sampleSession, failed_at: '2026-08-01T18:29:54.000Z', away_seconds: 6, cause: 'relay_gone' },
     },
   },
   relay_ending_soon: {

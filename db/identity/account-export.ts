@@ -136,8 +136,9 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command
       command_initiator commanded_at instance_id relay_host relay_host_v6 srtla_port publish_port play_port
-      stats_port ending_soon_notified_at`),
+      stats_port may_move ending_soon_notified_at`),
     leftOut: {
+      binding: internal,
       pair_token_sealed: secret,
       pair_token_hash: secret,
       relay_ws_token_sealed: secret,
@@ -155,6 +156,17 @@ export const exportedTables: readonly ExportedTable[] = [
     },
   },
   {
+    table: 'connections',
+    columns: words('label user_id name srtla_port publish_port play_port stats_port created_at last_used_at'),
+    leftOut: {},
+  },
+  {
+    table: 'relay_replacements',
+    isOwn: isOfSession,
+    columns: words('session_id binding instance_id replaced_by cause failed_at last_report_at bound_at restored_at'),
+    leftOut: {},
+  },
+  {
     table: 'relay_transitions',
     isOwn: isOfSession,
     columns: words('session_id version from_state to_state reason initiator at'),
@@ -166,7 +178,15 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       session_id instance_id last_report_at idle_since ingest_at is_publishing bitrate_kbps links players rtt_ms loss_pct repeat_pct engine
       publishing_since bytes_received peak_bitrate_kbps seconds_publishing recent_bitrate_kbps`),
-    leftOut: { bytes_total: internal, publishing_ms: internal, process_started_at_ms: internal, recent_slot: internal },
+    leftOut: {
+      bytes_total: internal,
+      publishing_ms: internal,
+      process_started_at_ms: internal,
+      recent_slot: internal,
+      is_held: internal,
+      suspect_since: internal,
+      gone_at: internal,
+    },
   },
   {
     table: 'idempotency_keys',

@@ -3,7 +3,7 @@
  * its age.
  */
 import { type EndCause, isEndByUser } from '../../domain/notifications/kinds.ts'
-import type { RelayReason, RelayState, SessionDetail, Transition } from '../../domain/relay/session.ts'
+import type { LossCause, RelayReason, RelayState, SessionDetail, Transition } from '../../domain/relay/session.ts'
 import { first, type Sql } from '../connection.ts'
 import type { Notify } from './settings.ts'
 
@@ -20,16 +20,22 @@ interface NoticeRow {
   now: Date
 }
 
+interface WrittenTransitions {
+  readonly transitions: readonly Transition[]
+  /** The one that the transitions have completed. */
+  readonly replacement: { readonly failedAt: Date; readonly restoredAt: Date; readonly cause: LossCause } | undefined
+}
+
 /** Runs in the transaction that has written the transitions, so a repeated request does not repeat it. */
 export async function notifyOfTransitions(
   tx: Sql,
   sessionId: string,
-  transitions: readonly Transition[],
+  { transitions, replacement }: WrittenTransitions,
   notify: Notify,
 ): Promise<void> {
   const last = transitions.at(-1)
   const isLost = last?.to === 'grace' && last.reason === 'health_lost'
-  if (!last || (!isLost && last.to !== 'stopped')) return
+  if (!last || (!isLost && last.to !== 'stopped' && !replacement)) return
   const row = await readSession(tx, sessionId)
   if (!row) return
   const session = { session_id: sessionId, connection_id: row.connectionId, region: row.region }
@@ -37,6 +43,13 @@ export async function notifyOfTransitions(
   if (last.to === 'grace') {
     const data = { ...session, grace_ends_at: (row.graceEndsAt ?? row.now).toISOString() }
     return notify(tx, row.userId, { kind: 'relay_contact_lost', timestamp, data })
+  }
+  if (last.to === 'active') {
+    if (!replacement) return
+    const { failedAt, restoredAt, cause } = replacement
+    const awaySeconds = Math.round((+restoredAt - +failedAt) / 100) / 10
+    const data = { ...session, failed_at: failedAt.toISOString(), away_seconds: awaySeconds, cause }
+    return notify(tx, row.userId, { kind: 'relay_replaced', timestamp, data })
   }
   const { reason, initiator } = last
   const cause = causeOf(row)

@@ -29,6 +29,7 @@ export interface FinishedReplacement {
   readonly failedAt: Date
   readonly lastReportAt: Date
   readonly restoredAt: Date
+  readonly cause: LossCause
 }
 
 /** Completes the replacement of a session that is active again; undefined when none was under way. */
@@ -36,7 +37,7 @@ export const finishReplacement = async (tx: Sql, sessionId: string): Promise<Fin
   first(tx<FinishedReplacement[]>`
     update relay_replacements set restored_at = greatest(bound_at, last_report_at)
     where session_id = ${sessionId} and restored_at is null
-    returning failed_at, last_report_at, restored_at`)
+    returning failed_at, last_report_at, restored_at, cause`)
 
 /** The number of replacements of a session within the last hour. */
 export const countRecentReplacements = async (sql: Sql, sessionId: string): Promise<number> =>

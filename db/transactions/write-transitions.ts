@@ -129,7 +129,8 @@ export const writeTransitions = (
     if (await isUnstable(tx, request)) return { type: 'unstable' }
     const { session, replacement } = await write(tx, row, request)
     // What a transition notifies of is off by default.
-    if (notify && row.hasEnabledNotifications) await notifyOfTransitions(tx, row.id, request.transitions, notify)
+    if (notify && row.hasEnabledNotifications)
+      await notifyOfTransitions(tx, row.id, { transitions: request.transitions, replacement }, notify)
     return {
       type: 'stored',
       isWritten: true,

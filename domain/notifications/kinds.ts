@@ -1,10 +1,11 @@
 /** Notifications: what an account's owner can be notified of, where, and the facts that each notification states. */
 import type { SubscriptionKind } from '../billing/plans.ts'
 import type { UsageNoticePercent } from '../billing/usage-cycle.ts'
-import type { Initiator, RelayReason, SessionDetail } from '../relay/session.ts'
+import type { Initiator, LossCause, RelayReason, SessionDetail } from '../relay/session.ts'
 
 export const notificationKinds = [
   'relay_contact_lost',
+  'relay_replaced',
   'relay_ending_soon',
   'relay_ended',
   'payment_failed',
@@ -68,6 +69,16 @@ export type Notification =
       readonly kind: 'relay_contact_lost'
       readonly timestamp: Timestamp
       readonly data: NotifiedSession & { readonly grace_ends_at: Timestamp }
+    }
+  | {
+      readonly kind: 'relay_replaced'
+      readonly timestamp: Timestamp
+      readonly data: NotifiedSession & {
+        /** When the lost relay failed, and for how long the session was without one. */
+        readonly failed_at: Timestamp
+        readonly away_seconds: number
+        readonly cause: LossCause
+      }
     }
   | {
       readonly kind: 'relay_ending_soon'
@@ -137,6 +148,7 @@ export const isEndByUser = ({ initiator }: EndCause, cause: EndCause | null): bo
 export function notificationPath({ kind, data }: Notification): string {
   switch (kind) {
     case 'relay_contact_lost':
+    case 'relay_replaced':
     case 'relay_ending_soon':
     case 'relays_surplus':
       return '/relays'

@@ -1,6 +1,6 @@
 /** Notifications in sentences, for mails and chats. */
 
-import { describeRelayEnd } from '../relay/end-texts.ts'
+import { describeRelayEnd, formatAway } from '../relay/end-texts.ts'
 import type { Notification } from './kinds.ts'
 
 /** How a channel shows the parts of a sentence that it may have to escape or format. */
@@ -29,8 +29,16 @@ export function describeNotification(notification: Notification, { name, time }:
       return {
         title: `Lost contact with relay “${name(data.connection_id)}”`,
         paragraphs: [
-          `The relay in the region ${name(data.region)} stopped reporting. Your stream may be interrupted.`,
-          `If contact is not restored, the relay ends at ${time(data.grace_ends_at)}. There is nothing to do meanwhile: encoders connect again by themselves.`,
+          `The relay in the region ${name(data.region)} stopped reporting. Your stream may be interrupted while another relay takes over.`,
+          `If neither succeeds, the session ends at ${time(data.grace_ends_at)}. There is nothing to do meanwhile: encoders connect again by themselves.`,
+        ],
+      }
+    case 'relay_replaced':
+      return {
+        title: `Relay “${name(data.connection_id)}” was replaced`,
+        paragraphs: [
+          `The relay failed at ${time(data.failed_at)} and was replaced. Your stream was away for ${formatAway(data.away_seconds)}.`,
+          'There is nothing to do: encoders and players connect again by themselves.',
         ],
       }
     case 'relay_ending_soon':

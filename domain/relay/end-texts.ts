@@ -12,6 +12,8 @@ interface EndOfRelay {
 /** Reasons and initiators without a text, from a newer API, are shown by their name. */
 export function describeRelayEnd({ reason, initiator, cause, detail }: EndOfRelay): string {
   const isLost = cause?.reason === 'health_lost'
+  if (detail === 'relay_unstable')
+    return 'Its relays failed four times within an hour, so we gave up. Start it again, in another region if you can.'
   switch (reason) {
     case 'provision_failed':
       return ['It could not be started.', detail && provisioningTexts[detail]].filter(Boolean).join(' ')
@@ -29,6 +31,13 @@ export function describeRelayEnd({ reason, initiator, cause, detail }: EndOfRela
     default:
       return `It ended: ${reason.replaceAll('_', ' ')}.`
   }
+}
+
+/** How long a stream was away: `6 s`, or `2 min 5 s`. */
+export function formatAway(seconds: number): string {
+  const whole = Math.max(1, Math.round(seconds))
+  if (whole < 60) return `${whole} s`
+  return whole % 60 === 0 ? `${whole / 60} min` : `${Math.floor(whole / 60)} min ${whole % 60} s`
 }
 
 const accountText = 'Our team has to fix this. Start a relay in another region meanwhile.'

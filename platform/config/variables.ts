@@ -152,7 +152,7 @@ export const variables = {
   SVC_ACCOUNT_DELETION_SECONDS: api(seconds(1, 90 * 86_400, 604_800),
     'Time in which the deletion of an account can be taken back; 7 days by default. Afterwards the account is erased.'),
   SVC_RATE_LIMITS: api(z.string().default('').pipe(rateLimits),
-    'Requests a minute that override the defaults: `relay_start=6,login=5`. `relay_history` (60 per user) counts the list of ended sessions and the reads of one session.'),
+    'Requests a minute that override the defaults: `relay_start=6,login=5`. `relay_history` (60 per user) counts the list of ended sessions, the reads of one session, and the list and the deletion of connections.'),
   SVC_TWITCH_CLIENT_ID: clientId('twitch'),
   SVC_GOOGLE_CLIENT_ID: clientId('google'),
   SVC_DISCORD_CLIENT_ID: clientId('discord'),

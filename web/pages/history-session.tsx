@@ -1,4 +1,6 @@
 /** One relay of an account, running or ended: its figures, its bitrate, and what happened. */
+
+import { formatAway } from '../../domain/relay/end-texts.ts'
 import type { Region, SessionDetail, SessionTransition } from '../api-replies.ts'
 import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { hasLine } from '../charts/sparkline.tsx'
@@ -19,8 +21,8 @@ export const show: PageHandler = async (visit) => {
   ])
   const { status } = result.response
   if (status === 404) return problemPage('not_found')
-  const { session, transitions, recent_bitrate } = result.data ?? {}
-  const isKnown = session && transitions && recent_bitrate
+  const { session, transitions, replacements, recent_bitrate } = result.data ?? {}
+  const isKnown = session && transitions && replacements && recent_bitrate
   const title = session ? `Relay ${session.connection_id}` : 'Relay'
   return {
     name: 'history-session',
@@ -29,7 +31,7 @@ export const show: PageHandler = async (visit) => {
     styles: ['charts.css', 'history.css'],
     status: isKnown ? 200 : status,
     page: isKnown ? (
-      <Detail detail={{ session, transitions, recent_bitrate }} regions={regions} />
+      <Detail detail={{ session, transitions, replacements, recent_bitrate }} regions={regions} />
     ) : (
       <>
         <h1>{title}</h1>
@@ -45,7 +47,7 @@ interface DetailProps {
 }
 
 const Detail = ({ detail, regions }: DetailProps) => {
-  const { session, transitions, recent_bitrate: bitrates } = detail
+  const { session, transitions, replacements, recent_bitrate: bitrates } = detail
   const name = session.connection_id
   return (
     <>
@@ -77,6 +79,12 @@ const Detail = ({ detail, regions }: DetailProps) => {
         </section>
         <section class="card" aria-labelledby="transitions">
           <h2 id="transitions">What happened</h2>
+          {replacements.map((replacement) => (
+            <p key={replacement.at} data-replacement={replacement.cause}>
+              The relay failed at <Instant at={replacement.at} /> and was replaced. Your stream was away for{' '}
+              {formatAway(replacement.away_seconds)}.
+            </p>
+          ))}
           <ol class="timeline">
             <li>
               <p>Started by you</p>

@@ -11,6 +11,10 @@ export const kindTexts: Readonly<Record<NotificationKind, { readonly name: strin
     name: 'Contact with a relay lost',
     description: 'A running relay stops reporting. Says when it ends unless contact is restored.',
   },
+  relay_replaced: {
+    name: 'Relay replaced',
+    description: 'A running relay failed and another one has taken over. Says for how long your stream was away.',
+  },
   relay_ending_soon: {
     name: 'Relay about to end after a long time',
     description: 'An hour before a relay that has run for long may be stopped. Says when.',

@@ -6,9 +6,10 @@ import {
   listLiveBitrates,
   type SessionRecordRow,
 } from '../../../db/relay/history.ts'
+import { listReplacements } from '../../../db/relay/replacements.ts'
 import { listTransitions } from '../../../db/relay/sessions.ts'
 import { shownTotals } from '../../../domain/relay/ingest-totals.ts'
-import { initiators, relayReasons, relayStates } from '../../../domain/relay/session.ts'
+import { initiators, lossCauses, relayReasons, relayStates } from '../../../domain/relay/session.ts'
 import { pageOf, present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
@@ -87,19 +88,34 @@ export const show = route.user({
     200: z.object({
       session: SessionRecord.extend(LiveFields.shape),
       transitions: z.array(TransitionView),
+      replacements: z
+        .array(
+          z.object({
+            at: timestamp.describe('When the relay failed: the end of its open report, or its last report.'),
+            away_seconds: z.number().describe('From then until another relay had taken over.'),
+            cause: z.enum(lossCauses),
+          }),
+        )
+        .describe('Relays of the session that failed and were replaced.'),
       recent_bitrate: RecentBitrate,
     }),
   },
   refuses: ['not_found'],
   handle: async ({ caller, params }, { sql, config }) => {
-    const [row, transitions] = await Promise.all([
+    const [row, transitions, replacements] = await Promise.all([
       findSessionRecord(sql, caller.userId, params.id),
       listTransitions(sql, params.id),
+      listReplacements(sql, params.id),
     ])
     if (!row) throw new Refusal('not_found')
     return ok({
       session: { ...presentRecord(row), ...presentLiveFields(row, config.relay) },
       transitions: transitions.map(presentTransition),
+      replacements: replacements.map(({ failedAt, awaySeconds, cause }) => ({
+        at: failedAt.toISOString(),
+        away_seconds: Math.round(awaySeconds * 10) / 10,
+        cause,
+      })),
       recent_bitrate: presentRecentBitrate(row),
     })
   },

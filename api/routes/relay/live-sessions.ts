@@ -16,6 +16,7 @@ import { openStreamToken, type StoredStreamToken } from '../../../db/sealed-toke
 import { type StartOutcome, startRelay } from '../../../db/transactions/start-relay.ts'
 import type { RequestedRegion } from '../../../domain/fleet/regions.ts'
 import { warmReportSecondsMax } from '../../../domain/fleet/warm-instances.ts'
+import { isInGraceFor } from '../../../domain/relay/session.ts'
 import { isRandomUuid } from '../../../domain/uuid.ts'
 import { autoRegion } from '../../../platform/config/regions.ts'
 import { rateLimitKey } from '../../http/rate-limits.ts'
@@ -150,6 +151,9 @@ async function answerStart(
         headers,
       }
     case 'existing': {
+      // A relay that is lost is replaced at once, where a pause or an earlier failure delays it.
+      if (isInGraceFor(outcome.session, 'health_lost'))
+        services.deliveries.signal(() => services.relaySessions.wake(outcome.session.id))
       const session = await carryOut(outcome.session, outcome.toDeliver, services)
       return { ...ok({ session: presentFor(services, session, audience, outcome.account) }), headers }
     }
