@@ -5432,7 +5432,7 @@ export interface operations {
                                 publish: number;
                                 play: number;
                                 stats: number;
-                            } | null;
+                            };
                         } | null;
                     };
                 };

@@ -280,7 +280,7 @@ create table notification_endpoints (
 
 create table notification_settings (
   user_id    uuid        not null references users(id) on delete cascade,
-  kind       text        not null check (kind = any (array['relay_contact_lost', 'relay_ending_soon', 'relay_ended', 'payment_failed', 'plan_ending', 'relays_surplus', 'usage_80', 'usage_95', 'usage_100'])),
+  kind       text        not null check (kind = any (array['relay_contact_lost', 'relay_replaced', 'relay_ending_soon', 'relay_ended', 'payment_failed', 'plan_ending', 'relays_surplus', 'usage_80', 'usage_95', 'usage_100'])),
   channel    text        not null check (channel = any (array['email', 'endpoint'])),
   enabled_at timestamptz not null default now(),
   enabled    boolean     not null default true,

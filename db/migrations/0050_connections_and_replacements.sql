@@ -60,3 +60,9 @@ create trigger relay_sessions_notify_update after update on relay_sessions for e
   or old.play_port is distinct from new.play_port or old.stats_port is distinct from new.stats_port
   or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at
   or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
+
+alter table notification_settings drop constraint if exists notification_settings_kind_check;
+alter table notification_settings add constraint notification_settings_kind_check check (kind = any (array[
+  'relay_contact_lost', 'relay_replaced', 'relay_ending_soon', 'relay_ended', 'payment_failed', 'plan_ending', 'relays_surplus',
+  'usage_80', 'usage_95', 'usage_100'])) not valid;
+alter table notification_settings validate constraint notification_settings_kind_check;

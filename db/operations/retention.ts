@@ -94,7 +94,7 @@ export const boundedTables = {
     'provider_token_revocations', // A day after the chat was unlinked.
   ],
   /** Rows of a relay session. */
-  deletedWithSession: ['relay_transitions', 'relay_health'],
+  deletedWithSession: ['relay_transitions', 'relay_health', 'relay_replacements'],
   /** A bounded number of rows for each account, and relay time by day. */
   deletedWithAccount: [
     'users',
@@ -103,6 +103,7 @@ export const boundedTables = {
     'billing_customers',
     'notification_endpoints',
     'notification_settings',
+    'connections',
     'usage_days',
   ],
   /** One row for each item of the configuration or of the program. */

@@ -141,6 +141,7 @@ describe('GET /metrics', () => {
       'state',
       'status',
       'to',
+      'proof',
     ]
     for (const label of labels) expect(bounded).toContain(label)
   })

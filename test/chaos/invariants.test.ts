@@ -109,13 +109,13 @@ describe('usage is the time that the relay ran', () => {
     expect(namesOf({ journal })).toContain(name)
   })
 
-  test('a relay that died is charged for 30 s after its last report', () => {
+  test('a relay that died is charged for 10 s after its last report', () => {
     const died = { ...session, lastReportAt: began + 10_000, stoppedAt: began + 50_000 }
     const late = replaced({ at: began + 50_000 })
     const sessions = { ...journalWith(({ sightings }) => sightings.clear()), sessions: [died], transitions: late }
     const charged = (endedAt: number) => ({ ...sessions, usage: [{ ...interval, endedAt: began + endedAt }] })
-    expect(namesOf(charged(40_000))).not.toContain(name)
-    expect(namesOf(charged(38_000))).toContain(name)
+    expect(namesOf(charged(20_000))).not.toContain(name)
+    expect(namesOf(charged(18_000))).toContain(name)
     expect(namesOf(charged(52_000))).toContain(name)
   })
 })

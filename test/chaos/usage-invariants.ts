@@ -7,7 +7,7 @@ const toleranceMillis = 1_000
 /** A timestamp is that of the begin of its transaction, and others see the change only after its end. */
 const transactionMillisMax = 5_000
 /** A relay that stopped reporting is charged for this long after its last report. */
-const chargedMillis = 30_000
+const chargedMillis = 10_000
 
 export function findUsageViolations(evidence: Evidence): string[] {
   const { sessions, transitions, usage } = evidence
@@ -22,7 +22,7 @@ export function findUsageViolations(evidence: Evidence): string[] {
   })
 }
 
-/** The last moment to be charged: the stop, or 30 s after the last report of a relay that died before. */
+/** The last moment to be charged: the stop, or 10 s after the last report of a relay that died before. */
 function endsBetween({ stoppedAt, lastReportAt }: SessionRow): { from: number; to: number } {
   const to = stoppedAt ?? Number.NaN
   const isSilent = lastReportAt !== null && to - lastReportAt > times.healthTimeoutSeconds * 1000

@@ -22,7 +22,7 @@ import {
 import { relayEngines } from '../../domain/relay/engines.ts'
 import { processRoles } from '../../domain/relay/health.ts'
 import { ingestEngines } from '../../domain/relay/ingest.ts'
-import { provisioningDetails, relayCommands, relayStates } from '../../domain/relay/session.ts'
+import { lossCauses, relayCommands, relayStates, sessionDetails } from '../../domain/relay/session.ts'
 
 const schema = readFileSync('db/schema.sql', 'utf8')
 
@@ -36,7 +36,8 @@ function checkOf(table: string, column: string): string {
 test.each([
   ['relay_sessions', 'state', relayStates],
   ['relay_sessions', 'command', relayCommands],
-  ['relay_sessions', 'detail', provisioningDetails],
+  ['relay_sessions', 'detail', sessionDetails],
+  ['relay_replacements', 'cause', lossCauses],
   ['presence', 'role', processRoles],
   ['users', 'plan_tier', planTiers],
   ['users', 'plan_status', planStatuses],

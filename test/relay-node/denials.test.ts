@@ -154,11 +154,11 @@ test('a relay says in /healthz since when the control plane does not know it', a
   const state = await startRelay({ apiUrl: plane.url }).up()
   const health = async () =>
     (await fetch(`http://127.0.0.1:${state.statsPort}/healthz`)).json() as Promise<{ unknown_since?: string }>
-  expect(await health()).toEqual({ status: 'ok' })
+  expect(await health()).toEqual({ status: 'ok', instance_id: 'relay-1' })
 
   plane.answers(unknown)
   const denied = await eventually(health, (body) => body.unknown_since !== undefined)
-  expect(denied).toEqual({ status: 'ok', unknown_since: expect.stringMatching(/Z$/) })
+  expect(denied).toEqual({ status: 'ok', instance_id: 'relay-1', unknown_since: expect.stringMatching(/Z$/) })
 
   plane.answers(run())
   await eventually(health, (body) => body.unknown_since === undefined)

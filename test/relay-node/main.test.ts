@@ -46,7 +46,7 @@ test('statistics are readable by any page and not cached, and there is no other 
     'access-control-allow-origin': '*',
   })
   expect(await reply.json()).toEqual({ ts: expect.any(Number), engine: 'none', groups: [] })
-  expect(await (await ask('/healthz')).json()).toEqual({ status: 'ok' })
+  expect(await (await ask('/healthz')).json()).toEqual({ status: 'ok', instance_id: 'relay-1' })
   expect(await (await ask(`/stats?publisher=publish/live/${streamToken}`)).json()).toEqual({
     status: 'ok',
     publishers: {},

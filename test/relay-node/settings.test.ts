@@ -33,7 +33,8 @@ const problemsOf = (read: () => unknown): string => {
 test('ids are read from arguments, and secrets from the environment', () => {
   expect(readSettings(args, env)).toEqual({
     instanceId: 'relay-1',
-    session: { sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10', streamToken: 'Ab12Cd34' },
+    session: { sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10', streamToken: 'Ab12Cd34', binding: 1 },
+    preferredPorts: null,
     region: 'eu-1',
     stateFile: 'relay-1.json',
     apiUrl: 'http://localhost:8080',
@@ -62,6 +63,17 @@ describe('a session and its stream token', () => {
     expect(problemsOf(() => readSettings(args, unboundEnv))).toContain('SVC_RELAY_STREAM_TOKEN is not set')
     expect(problemsOf(() => readSettings(unboundArgs, env))).toContain('--session is not set')
   })
+})
+
+test('the number of the instance and the ports of its connection are read, and other texts are rejected', () => {
+  const again = { SVC_RELAY_BINDING: '3', SVC_RELAY_PREFERRED_PORTS: '5000,4001,4000,5080' }
+  const settings = readSettings(args, { ...env, ...again })
+  expect(settings).toMatchObject({ session: { binding: 3 }, preferredPorts: cloudRelayPorts })
+  expect(problemsOf(() => readSettings(args, { ...env, SVC_RELAY_BINDING: '0' }))).toContain('SVC_RELAY_BINDING is not')
+  for (const text of ['5000', '5000,4001,4000,http'])
+    expect(problemsOf(() => readSettings(args, { ...env, SVC_RELAY_PREFERRED_PORTS: text }))).toContain(
+      'SVC_RELAY_PREFERRED_PORTS is not four ports',
+    )
 })
 
 test('fixed ports are read, and texts that are no ports are rejected', () => {

@@ -32,7 +32,9 @@ test('an unbound relay reports without a session, and with the assigned one as s
   expect(unbound?.body.stats).toMatchObject({ publishing: false, engine: 'none' })
   expect(first?.body).toMatchObject({ session_id: relay.sessionId, instance_id: 'relay-1' })
   expect(second?.body.session_id).toBe(relay.sessionId)
-  for (const report of [first, second]) expect(report?.body).not.toHaveProperty('wait_seconds')
+  // Ports are stated until a report with the session is accepted.
+  expect(first?.body).toMatchObject({ wait_seconds: 7, binding: 1, ports: { publish: expect.any(Number) } })
+  expect(second?.body).not.toHaveProperty('ports')
 })
 
 /** The type of the relay's reply to a publisher's handshake: a rejection code, since it has no engine. */

@@ -28,6 +28,7 @@ test('the history of a session contains its time limits and no other setting of 
     expect(each).toEqual({
       provisionTimeoutSeconds: 300,
       healthTimeoutSeconds: 300,
+      replacementSeconds: 0,
       graceSeconds: 5,
       stopGraceSeconds: 3,
       maxSessionSeconds: 57_600,

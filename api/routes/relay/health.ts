@@ -106,7 +106,7 @@ const HealthReply = z.object({
       session_id: id,
       stream_token: z.string(),
       binding: z.int().describe('The number of the instance in the session. Reports repeat it.'),
-      ports: Ports.nullable().optional().describe('The ports that the relay takes if they are free.'),
+      ports: Ports.optional().describe('The ports that the relay takes if they are free.'),
     })
     .nullable()
     .optional()
@@ -305,12 +305,16 @@ function openAssignment(sealing: Sealing, instance: UnboundInstance) {
     session_id: sessionId,
     stream_token: openStreamToken(sealing, userId, instance),
     binding,
-    ports: ports && {
-      srtla: ports.srtlaPort,
-      publish: ports.publishPort,
-      play: ports.playPort,
-      stats: ports.statsPort,
-    },
+    ...(ports === null
+      ? {}
+      : {
+          ports: {
+            srtla: ports.srtlaPort,
+            publish: ports.publishPort,
+            play: ports.playPort,
+            stats: ports.statsPort,
+          },
+        }),
   }
 }
 

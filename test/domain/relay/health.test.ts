@@ -227,22 +227,22 @@ describe('the usage of a stopped session', () => {
   test.each<[string, number, ReportObservation]>([
     ['never reported', 0, reported(null)],
     ['reported within the timeout', 0, reported(45)],
-    ['died', 170, reported(200)],
+    ['died', 185, reported(200)],
     ['could not report because no API runs', 0, reported(200, lastSeen(10.1))],
     ['could not report until recently', 0, reported(200, presentFor(45))],
-    ['did not report to an API that has returned', 70, reported(200, presentFor(100))],
+    ['did not report to an API that has returned', 85, reported(200, presentFor(100))],
     ['could not report because its path is cut', 0, reported(200, present, lastSeen(10.1))],
-    ['did not report over a path that is open again', 70, reported(200, present, presentFor(100))],
+    ['did not report over a path that is open again', 85, reported(200, present, presentFor(100))],
   ])('that %s ended %d s ago', (_, secondsAgo, observation) => {
     expect(usageEndedSecondsAgo(observation, limits)).toBe(secondsAgo)
   })
 
-  test('ends one report interval after the last report when that is longer than half a minute', () => {
+  test('ends one report interval after the last report when that is longer than ten seconds', () => {
     expect(usageEndedSecondsAgo(reported(200), { healthTimeoutSeconds: 150, healthIntervalSeconds: 120 })).toBe(80)
   })
 
-  test('ends with the session when that was less than half a minute after the last report', () => {
-    expect(usageEndedSecondsAgo(reported(20), { healthTimeoutSeconds: 3, healthIntervalSeconds: 1 })).toBe(0)
+  test('ends with the session when that was less than ten seconds after the last report', () => {
+    expect(usageEndedSecondsAgo(reported(9), { healthTimeoutSeconds: 3, healthIntervalSeconds: 1 })).toBe(0)
   })
 
   test('never ends in the future or before the last report', () => {

@@ -215,6 +215,7 @@ describe('one session', () => {
         { from: 'active', to: 'grace', reason: 'stop_requested', initiator: 'user', at: timestamp },
         { from: 'grace', to: 'stopped', reason: 'stop_requested', initiator: 'user', at: timestamp },
       ],
+      replacements: [],
       recent_bitrate: [],
     })
   })

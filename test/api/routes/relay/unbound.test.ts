@@ -73,7 +73,7 @@ describe('the report of a relay without a session', () => {
       state: 'provisioning',
       desired: 'run',
       report_in_seconds: 0.2,
-      assignment: { session_id: sessionId, stream_token: streamToken },
+      assignment: { session_id: sessionId, stream_token: streamToken, binding: 1 },
     })
     expect(answer.headers.get('cache-control')).toBe('no-store')
   })
@@ -120,7 +120,7 @@ describe('the report of a relay without a session', () => {
 
   test('gives the same assignment again, also while the session is active', async () => {
     const { instanceId, sessionId, streamToken } = await assignedInstance()
-    const assignment = { session_id: sessionId, stream_token: streamToken }
+    const assignment = { session_id: sessionId, stream_token: streamToken, binding: 1 }
     for (const waitSeconds of [undefined, 10])
       expect(assignmentOf(await report(instanceId, waitSeconds))).toEqual(assignment)
     await writeActive(sql, sessionId)
