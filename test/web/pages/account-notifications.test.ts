@@ -61,7 +61,7 @@ describe('the page Notifications', () => {
     const options = { body: body.toString(), headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }
     expect((await browser.request('POST', path, options)).status).toBe(303)
     expect(await listOn()).toEqual(['relay_ended by email', 'usage_80 by email', 'usage_80 by endpoint'])
-    expect(page.data('kind')).toHaveLength(9)
+    expect(page.data('kind')).toHaveLength(10)
     expect((await browser.open(path)).form(path).fields).toMatchObject(ticked)
     await browser.post(path, { channel: 'email', kind: 'relay_ended' })
     expect(await listOn()).toEqual(['usage_80 by email', 'usage_80 by endpoint'])

@@ -1,0 +1,165 @@
+/**
+ * Relays that fail during a stream, with a whole `npm start`: how long the player gets nothing new, and what the sender
+ * and the player have to change, which is nothing. `npm run soak -- replacement` kills fifty relays.
+ */
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, vi } from 'vitest'
+import { temporaryFolder } from '../support/folders.ts'
+import { createRandom } from '../support/random.ts'
+import { relayProcesses } from '../support/relays.ts'
+import { endAllAfterwards, Stack } from '../support/stack.ts'
+import { playNumbered, publishNumbered } from './numbered-stream.ts'
+import { testInRealTime } from './real-time.ts'
+
+const kills = Number(process.env.RELAY_REPLACEMENT_KILLS ?? '5')
+const seed = Number(process.env.RELAY_REPLACEMENT_SEED ?? '7')
+/** A session is stopped when it loses a fourth relay within an hour. */
+const killsPerSession = 3
+
+vi.setConfig({ testTimeout: 120_000 + kills * 25_000 })
+
+interface Session {
+  readonly session_id: string
+  readonly state: string
+  readonly reason: string
+  readonly instance_id: string
+  readonly connect: { readonly srt_url: string; readonly player_url: string } | null
+}
+
+interface History {
+  readonly transitions: readonly { readonly from: string; readonly to: string; readonly at: string }[]
+  readonly replacements: readonly { readonly at: string; readonly away_seconds: number; readonly cause: string }[]
+}
+
+/** Signs in to the demo account of a stack. */
+async function signIn(stack: Stack, dataDir: string) {
+  const { demo } = JSON.parse(await readFile(`${dataDir}/secrets.json`, 'utf8')) as { demo: object }
+  const call = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${stack.api}/api/v1${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    return response.json() as Promise<unknown>
+  }
+  const { cp_access_jwt } = (await call('POST', '/auth/login', demo)) as { cp_access_jwt: string }
+  const bearer = { authorization: `Bearer ${cp_access_jwt}` }
+  return {
+    start: () => call('POST', '/relay/start', {}, { ...bearer, 'idempotency-key': crypto.randomUUID() }),
+    stop: () => call('POST', '/relay/stop', { connection_id: 'default', immediate: true }, bearer),
+    history: async (id: string) => (await call('GET', `/relay/sessions/${id}`, undefined, bearer)) as History,
+    async untilSession(isExpected: (session: Session | null) => boolean): Promise<Session> {
+      for (let polls = 0; polls < 600; polls += 1) {
+        const { session } = (await call('GET', '/relay/active', undefined, bearer)) as { session: Session | null }
+        if (isExpected(session)) return session as Session
+        await sleep(100)
+      }
+      throw new Error('the session did not become as expected')
+    },
+  }
+}
+
+interface Measured {
+  /** All in seconds from the fault. */
+  readonly noticed: number
+  readonly reported: number
+  readonly active: number
+  readonly firstBlock: number
+}
+
+type Fault = (pid: number) => void
+const kill: Fault = (pid) => process.kill(pid, 'SIGKILL')
+const freezeForGood: Fault = (pid) => process.kill(pid, 'SIGSTOP')
+
+async function givenStream(warm: number) {
+  const dataDir = await temporaryFolder()
+  endAllAfterwards(dataDir)
+  const variables = {
+    SVC_REGIONS: JSON.stringify([{ region: 'local', display_name: 'Local', provider: 'local', capacity: 20, warm }]),
+    SVC_RATE_LIMITS: 'relay_start=1000,relay_active=10000,relay_stop=1000,relay_history=1000',
+  }
+  const stack = await new Stack(dataDir, { variables }).ready()
+  onTestFinished(async () => void (await stack.end('SIGINT')))
+  const user = await signIn(stack, dataDir)
+  const isActive = (session: Session | null) => session?.state === 'active'
+  await user.start()
+  let session = await user.untilSession(isActive)
+  const { connect } = session
+  const caller = (url: string | undefined) => () => `${url}&mode=caller&latency=200`
+  publishNumbered(caller(connect?.srt_url))
+  const player = playNumbered(caller(connect?.player_url))
+  await player.firstSentAfter(Date.now(), 30)
+  return {
+    connect,
+    user,
+    session: () => session,
+    async startAgain(): Promise<void> {
+      await user.stop()
+      await user.untilSession((live) => live === null)
+      await user.start()
+      session = await user.untilSession(isActive)
+      expect(session.connect).toMatchObject({ srt_url: connect?.srt_url, player_url: connect?.player_url })
+      await player.firstSentAfter(Date.now(), 30)
+    },
+    async fail(fault: Fault, secondsMax: number): Promise<Measured> {
+      const lost = await user.untilSession(isActive)
+      const pid = relayProcesses(dataDir).find(({ instanceId }) => instanceId === lost.instance_id)?.pid ?? 0
+      const failedAt = Date.now()
+      fault(pid)
+      const block = await player.firstSentAfter(failedAt, secondsMax)
+      session = await user.untilSession((now) => now?.state === 'active' && now.instance_id !== lost.instance_id)
+      expect(session.session_id).toBe(lost.session_id)
+      expect(session.connect).toMatchObject({ srt_url: connect?.srt_url, player_url: connect?.player_url })
+      const { transitions, replacements } = await user.history(lost.session_id)
+      const since = (at: string | undefined) => (Date.parse(at ?? '') - failedAt) / 1000
+      const replacement = replacements.at(-1)
+      return {
+        noticed: since(transitions.findLast(({ to }) => to === 'grace')?.at),
+        reported: since(replacement?.at) + (replacement?.away_seconds ?? Number.NaN),
+        active: since(transitions.at(-1)?.at),
+        firstBlock: (block.receivedAt - failedAt) / 1000,
+      }
+    },
+  }
+}
+
+const percentile = (values: readonly number[], share: number): number =>
+  values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
+
+function show(title: string, all: readonly Measured[]): void {
+  for (const phase of ['noticed', 'reported', 'active', 'firstBlock'] as const) {
+    const values = all.map((measured) => measured[phase])
+    const figures = [0.5, 0.95, 1].map((share) => percentile(values, share).toFixed(1))
+    console.log(`[replacement] ${title}, ${all.length} faults: ${phase} p50 / p95 / max ${figures.join(' / ')} s`)
+  }
+}
+
+for (const { warm, p95, max } of [
+  { warm: 1, p95: 8, max: 12 },
+  { warm: 0, p95: 10, max: 15 },
+])
+  testInRealTime(
+    `a stream goes on at the same addresses after its relay is killed, with ${warm} warm instances`,
+    async () => {
+      const random = createRandom(seed)
+      const stream = await givenStream(warm)
+      const measured: Measured[] = []
+      for (let n = 0; n < kills; n += 1) {
+        if (n > 0 && n % killsPerSession === 0) await stream.startAgain()
+        await sleep(random.between(1_000, 3_000))
+        measured.push(await stream.fail(kill, 60))
+      }
+      show(`warm ${warm}`, measured)
+      const firstBlocks = measured.map(({ firstBlock }) => firstBlock)
+      expect(percentile(firstBlocks, 0.95)).toBeLessThanOrEqual(p95)
+      expect(Math.max(...firstBlocks)).toBeLessThanOrEqual(max)
+    },
+  )
+
+testInRealTime('a stream goes on at the same addresses after its relay is frozen', async () => {
+  const stream = await givenStream(1)
+  const measured = await stream.fail(freezeForGood, 60)
+  show('frozen', [measured])
+  expect(measured.firstBlock).toBeLessThanOrEqual(35)
+})
