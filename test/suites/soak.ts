@@ -38,6 +38,12 @@ const soaks: Readonly<Record<string, Soak>> = {
     variables: { RELAY_FUZZ_SECONDS: '600' },
     options: { seed: 'RELAY_FUZZ_SEED', seconds: 'RELAY_FUZZ_SECONDS' },
   },
+  replacement: {
+    what: 'kills fifty relays during a stream, with a warm instance and without, of a --seed (25 minutes)',
+    command: [...systemTest, 'test/system/relay-replacement.test.ts'],
+    variables: { RELAY_REPLACEMENT_KILLS: '50' },
+    options: { seed: 'RELAY_REPLACEMENT_SEED', kills: 'RELAY_REPLACEMENT_KILLS' },
+  },
   load: {
     what: 'runs 1,000 plugins and 2,000 relays on one worker for ten minutes (15 minutes)',
     command: [...node, 'bench/load-run/run.ts'],

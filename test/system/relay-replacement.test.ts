@@ -8,6 +8,7 @@ import { expect, onTestFinished, vi } from 'vitest'
 import { temporaryFolder } from '../support/folders.ts'
 import { createRandom } from '../support/random.ts'
 import { relayProcesses } from '../support/relays.ts'
+import { SrtlaSender } from '../support/srtla-sender.ts'
 import { endAllAfterwards, Stack } from '../support/stack.ts'
 import { playNumbered, publishNumbered } from './numbered-stream.ts'
 import { testInRealTime } from './real-time.ts'
@@ -24,7 +25,7 @@ interface Session {
   readonly state: string
   readonly reason: string
   readonly instance_id: string
-  readonly connect: { readonly srt_url: string; readonly player_url: string } | null
+  readonly connect: { readonly srt_url: string; readonly srtla_url: string; readonly player_url: string } | null
 }
 
 interface History {
@@ -72,7 +73,8 @@ type Fault = (pid: number) => void
 const kill: Fault = (pid) => process.kill(pid, 'SIGKILL')
 const freezeForGood: Fault = (pid) => process.kill(pid, 'SIGSTOP')
 
-async function givenStream(warm: number) {
+/** @param isBonded whether the encoder sends over SRTLA. */
+async function givenStream(warm: number, { isBonded = false } = {}) {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
   const variables = {
@@ -87,13 +89,12 @@ async function givenStream(warm: number) {
   let session = await user.untilSession(isActive)
   const { connect } = session
   const caller = (url: string | undefined) => () => `${url}&mode=caller&latency=200`
-  publishNumbered(caller(connect?.srt_url))
+  const sender = isBonded ? await sendBonded(connect?.srtla_url ?? '') : undefined
+  publishNumbered(caller(sender?.url ?? connect?.srt_url))
   const player = playNumbered(caller(connect?.player_url))
   await player.firstSentAfter(Date.now(), 30)
   return {
-    connect,
-    user,
-    session: () => session,
+    groupsRegistered: () => sender?.sender.groupsRegistered,
     async startAgain(): Promise<void> {
       await user.stop()
       await user.untilSession((live) => live === null)
@@ -122,6 +123,14 @@ async function givenStream(warm: number) {
       }
     },
   }
+}
+
+/** An SRTLA sender that never looks its address up again. */
+async function sendBonded(srtlaUrl: string) {
+  const { hostname: host, port, search } = new URL(srtlaUrl)
+  const sender = await SrtlaSender.start({ host, srtlaPort: Number(port), links: [{}, {}] })
+  onTestFinished(() => sender.close())
+  return { sender, url: `srt://127.0.0.1:${sender.port}${search}` }
 }
 
 const percentile = (values: readonly number[], share: number): number =>
@@ -162,4 +171,13 @@ testInRealTime('a stream goes on at the same addresses after its relay is frozen
   const measured = await stream.fail(freezeForGood, 60)
   show('frozen', [measured])
   expect(measured.firstBlock).toBeLessThanOrEqual(35)
+})
+
+testInRealTime('a bonded encoder registers anew at the relay that replaces a killed one', async () => {
+  const stream = await givenStream(1, { isBonded: true })
+  expect(stream.groupsRegistered()).toBe(1)
+  const measured = await stream.fail(kill, 60)
+  show('bonded', [measured])
+  expect(stream.groupsRegistered()).toBeGreaterThan(1)
+  expect(measured.firstBlock).toBeLessThanOrEqual(12)
 })
