@@ -10,14 +10,18 @@ export const fakeInstanceId = (sessionId: string): string => `fake-${sessionId}`
 export function createFakeRelays(): RelayProvider {
   const instances = new Map<string, RelayInstance>()
   const ended = new Set<string>()
+  /** By the reserved id, so that a repeated call adopts the instance. */
+  const created = new Map<string, string>()
   const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
   return {
     zones: 1,
     listLagSeconds: 0,
     check: async () => {},
     create: async ({ instanceId: reservedId, sessionId, region }) => {
-      const first = sessionId === null || ended.has(fakeInstanceId(sessionId)) ? undefined : fakeInstanceId(sessionId)
-      const instanceId = first ?? reservedId
+      const first = sessionId === null ? undefined : fakeInstanceId(sessionId)
+      const isFirst = first !== undefined && !ended.has(first) && !instances.has(first)
+      const instanceId = created.get(reservedId) ?? (isFirst ? first : reservedId)
+      created.set(reservedId, instanceId)
       const instance = { instanceId, providerId: null, sessionId, region, endpoint, createdAt: new Date() }
       instances.set(instance.instanceId, instance)
       return instance
@@ -29,8 +33,7 @@ export function createFakeRelays(): RelayProvider {
     },
     list: async (filter) => {
       if (filter === undefined) return [...instances.values()]
-      const instance = instances.get(fakeInstanceId(filter.sessionId))
-      return instance ? [instance] : []
+      return [...instances.values()].filter(({ sessionId }) => sessionId === filter.sessionId)
     },
   }
 }
