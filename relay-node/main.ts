@@ -62,7 +62,7 @@ async function run(settings: Settings): Promise<number> {
       await dataPlane.takePorts(wanted)
     } catch (error) {
       if (stats !== statsServer) await stats.close()
-      log('warn', 'this relay has new ports, since one of those before is taken', { error: (error as Error).message })
+      log('warn', 'one of the ports to take is taken, so this relay has others', { error: (error as Error).message })
       return
     }
     const left = statsServer

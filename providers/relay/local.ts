@@ -4,11 +4,13 @@
  * `<dataDir>/relay-nodes`.
  */
 
+import { randomInt } from 'node:crypto'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { isInstanceId } from '../../domain/fleet/instance-id.ts'
+import type { RelayPorts } from '../../domain/relay/ports.ts'
 import { lockFile } from '../../platform/file-lock.ts'
 import type { Logger } from '../../platform/log.ts'
 import { isRunning } from '../../platform/processes.ts'
@@ -83,7 +85,7 @@ export function createLocalRelayProvider({
       const host = hostOf?.(spec.region) ?? localHost
       const stateFile = stateFileOf(folder, instanceId)
       const instance = await createRelay(
-        { folder, instanceId, stateFile, host, searchPath, spec },
+        { folder, instanceId, stateFile, host, searchPath, spec: { ...spec, ports: spec.ports ?? choosePorts() } },
         readyMillisMax,
         signal,
       )
@@ -124,6 +126,17 @@ export function createLocalRelayProvider({
       await listLocalRelays(folder)
     },
   }
+}
+
+/**
+ * Below the ranges from which systems take the ports of outgoing connections: one of those could take a port while its
+ * relay is replaced. A relay that finds one taken binds free ones.
+ */
+const portRange = { min: 10_000, max: 20_000 }
+
+function choosePorts(): RelayPorts {
+  const srtlaPort = randomInt(portRange.min / 4, portRange.max / 4) * 4
+  return { srtlaPort, publishPort: srtlaPort + 1, playPort: srtlaPort + 2, statsPort: srtlaPort + 3 }
 }
 
 const relaysOf = async (folder: string, instanceId: string) =>

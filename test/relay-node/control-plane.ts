@@ -12,6 +12,8 @@ export interface Report {
     readonly instance_id: string
     /** Sent by unbound relays only. */
     readonly wait_seconds?: number
+    readonly binding?: number
+    readonly ports?: object
     readonly epoch?: string
     readonly observed_at: string
     readonly stats: IngestSummary
@@ -43,6 +45,8 @@ const unbound = (assignment: Assignment | null): Answer => ({
 interface Assignment {
   readonly session_id: string
   readonly stream_token: string
+  readonly binding?: number
+  readonly ports?: object
 }
 
 export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>

@@ -135,6 +135,7 @@ test('ends after denials of another kind, which count from the last time that it
 
 describe.each([
   ['the session is stopped', refusal(409, 'invalid_transition')],
+  ['another relay has taken over', refusal(409, 'relay_replaced')],
   ['the relay should stop', stop],
 ] as const)('when the control plane answers that %s', (_, answer) => {
   test('ends at once, also after it went on', async () => {

@@ -85,9 +85,12 @@ test('a relay ends with code 0 when the control plane stops it', async () => {
   expect(await endOf(relay.child)).toBe(0)
 })
 
-test('a relay ends at once when the control plane has stopped its session', async () => {
+test.each([
+  ['the control plane has stopped its session', 'invalid_transition'],
+  ['another relay has taken over', 'relay_replaced'],
+])('a relay ends at once when %s', async (_, code) => {
   const plane = await givenControlPlane()
-  plane.answers(refusal(409, 'invalid_transition'))
+  plane.answers(refusal(409, code))
   expect(await endOf(startRelay({ apiUrl: plane.url }).child)).toBe(0)
 })
 

@@ -2,7 +2,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { reportUntilEnded } from '../../relay-node/health.ts'
 import { conclusion, handshake, handshakeTypes, read } from '../support/srt-packets.ts'
 import { refusal, run, stop } from './control-plane.ts'
@@ -98,6 +98,49 @@ async function findFreeUdpPort(): Promise<number> {
     if (bound) return port
   }
 }
+
+describe('an unbound relay whose assignment has ports', () => {
+  const portsOf = async () => {
+    const [srtla = 0, publish = 0, play = 0, stats = 0] = await Promise.all([1, 2, 3, 4].map(findFreeUdpPort))
+    return { srtla, publish, play, stats }
+  }
+
+  test('takes them before its first report with the session, and leaves its own', async () => {
+    const { plane, relay, reportCount } = await givenUnboundRelay()
+    const before = await relay.up()
+    const ports = await portsOf()
+    plane.assigns({ session_id: relay.sessionId, stream_token: streamToken, binding: 2, ports })
+    await reportCount(2)
+
+    const first = plane.from(relay.sessionId)[0]
+    expect(first?.body).toMatchObject({ binding: 2, ports })
+    expect(await publishTo(ports.publish)).toBe(withoutEngine)
+    expect((await fetch(`http://127.0.0.1:${ports.stats}/healthz`)).status).toBe(200)
+    await expect(fetch(`http://127.0.0.1:${before.statsPort}/healthz`)).rejects.toThrow()
+    await eventually(
+      () => relay.up(),
+      (state) => state.publishPort === ports.publish,
+    )
+  })
+
+  test('keeps all of its own when one of them is taken, and states those', async () => {
+    const { plane, relay, reportCount } = await givenUnboundRelay()
+    const before = await relay.up()
+    const ports = await portsOf()
+    const socket = createSocket('udp4').bind(ports.play, '127.0.0.1')
+    onTestFinished(() => void socket.close())
+    await once(socket, 'listening')
+    plane.assigns({ session_id: relay.sessionId, stream_token: streamToken, binding: 1, ports })
+    await reportCount(2)
+
+    const { srtlaPort, publishPort, playPort, statsPort } = before
+    expect(plane.from(relay.sessionId)[0]?.body).toMatchObject({
+      ports: { srtla: srtlaPort, publish: publishPort, play: playPort, stats: statsPort },
+    })
+    expect(relay.output()).toContain('one of the ports to take is taken')
+    expect(await publishTo(publishPort)).toBe(withoutEngine)
+  })
+})
 
 test('a control plane that holds no replies gets at most five reports a second from an unbound relay', async () => {
   const { plane, reportCount } = await givenUnboundRelay()
