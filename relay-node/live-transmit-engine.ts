@@ -1,8 +1,8 @@
 /**
  * `srt-live-transmit`, Haivision's own tool, as the SRT engine: one process per connection. That of the publisher
  * writes the stream to its standard output, from where it is copied to the standard input of each player's process. So
- * players stay connected while publishers come and go, and a process that is left behind by a killed relay ends by
- * itself when its connection times out.
+ * players stay connected while publishers come and go. The system ends the processes of a relay that is killed: the one
+ * of a player without a connection would read the end of its input for ever.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -35,8 +35,17 @@ const latencyMillisDefault = 120
 export const findLiveTransmit = (searchPath: string): string | undefined =>
   findProgram(program, searchPath.split(delimiter))
 
+/**
+ * How the program is run: by `setpriv`, which makes the kernel end it with its relay. Other systems than Linux have none.
+ */
+export function liveTransmitCommand(path: string, searchPath: string): readonly [string, ...string[]] {
+  const setpriv = process.platform === 'linux' ? findProgram('setpriv', searchPath.split(delimiter)) : undefined
+  return setpriv === undefined ? [path] : [setpriv, '--pdeathsig', 'KILL', '--', path]
+}
+
 export interface LiveTransmitOptions {
-  readonly path: string
+  /** See {@link liveTransmitCommand}. */
+  readonly command: readonly [string, ...string[]]
   /** Encrypts both ends. Has no character that an address would encode, since the program does not decode addresses. */
   readonly passphrase?: string | undefined
   /** The least latency of a publisher with several network paths. */
@@ -55,7 +64,7 @@ export function engineAddress(pid: number): string {
 }
 
 export function createLiveTransmitEngine({
-  path,
+  command: [path, ...prefix],
   passphrase,
   srtlaLatencyMillisMin,
   log,
@@ -85,7 +94,7 @@ export function createLiveTransmitEngine({
     const listener = `srt://${address}:${port}?${query}`
     const addresses = role === 'publish' ? [listener, 'file://con'] : ['file://con', listener]
     const limits = [`-t:${connectSecondsMax}`, '-tm:1']
-    const child = spawn(path, ['-q', '-a:no', '-chunk:1316', ...limits, ...addresses], {
+    const child = spawn(path, [...prefix, '-q', '-a:no', '-chunk:1316', ...limits, ...addresses], {
       stdio: [role === 'play' ? 'pipe' : 'ignore', role === 'publish' ? 'pipe' : 'ignore', 'pipe'],
       env: {},
     })

@@ -8,7 +8,7 @@ import { startDataPlane } from './data-plane.ts'
 import type { Engine } from './engine.ts'
 import { reportUntilEnded } from './health.ts'
 import { chooseListeningHosts } from './listening-hosts.ts'
-import { createLiveTransmitEngine, findLiveTransmit } from './live-transmit-engine.ts'
+import { createLiveTransmitEngine, findLiveTransmit, liveTransmitCommand } from './live-transmit-engine.ts'
 import { createLog, type Log } from './log.ts'
 import { readSettings, type Settings, SettingsError } from './settings.ts'
 import { createSlsEngine } from './sls-engine.ts'
@@ -113,8 +113,10 @@ function chooseEngine(settings: Settings, log: Log): Engine | undefined {
   const { engine, searchPath, srtPassphrase, srtlaLatencyMillisMin, sls, instanceId } = settings
   if (sls !== undefined) return createSlsEngine({ server: sls, streamName: instanceId, log })
   const path = engine === 'none' ? undefined : findLiveTransmit(searchPath)
-  if (path !== undefined)
-    return createLiveTransmitEngine({ path, passphrase: srtPassphrase, srtlaLatencyMillisMin, log })
+  if (path !== undefined) {
+    const command = liveTransmitCommand(path, searchPath)
+    return createLiveTransmitEngine({ command, passphrase: srtPassphrase, srtlaLatencyMillisMin, log })
+  }
   if (engine === 'srt-live-transmit') throw new SettingsError(['SVC_RELAY_ENGINE: srt-live-transmit is not installed'])
   log('warn', 'this relay forwards no video: srt-live-transmit is not installed (Debian and Ubuntu: srt-tools)', {})
   return undefined

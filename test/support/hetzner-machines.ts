@@ -26,7 +26,7 @@ export function startMachines(machines: Machines): void {
   const { project } = machines.cloud
   const running = new Map<number, Promise<void>>()
   let hasEnded = false
-  const exists = (server: StoredServer) => !hasEnded && project.find(server.id) !== undefined
+  const exists = (server: StoredServer) => !hasEnded && !server.isOff && project.find(server.id) !== undefined
   const boot = setInterval(() => {
     for (const server of project.servers())
       if (!running.has(server.id)) running.set(server.id, runRelay(server, exists, machines))
@@ -46,13 +46,15 @@ async function runRelay(
 ): Promise<void> {
   const headers = { 'X-Relay-Auth': instanceSecret(masterSecret, server.name) }
   let sessionId: string | null = null
+  let binding: number | undefined
   while (exists(server)) {
-    const body: object = { session_id: sessionId, instance_id: server.name, wait_seconds: waitSeconds }
+    const body: object = { session_id: sessionId, instance_id: server.name, wait_seconds: waitSeconds, binding }
     // A report that fails is repeated, like that of a relay whose API is away.
     const reply = await api.post<Partial<UnboundReply>>('/relay/health', body, { headers }).catch(() => undefined)
     const { desired, assignment, report_in_seconds: pauseSeconds = failureSeconds } = reply?.body ?? {}
     if (desired === 'stop' || (reply !== undefined && reply.status !== 200 && reply.status < 500)) return
     sessionId ??= assignment?.session_id ?? null
+    binding ??= assignment?.binding
     await sleep(pauseSeconds * 1000)
   }
 }

@@ -42,6 +42,8 @@ export interface StoredServer {
   /** The end of the action `create_server`. */
   readonly readyAt: number
   isLocked: boolean
+  /** Its power is off, so nothing runs on it. */
+  isOff?: boolean
   /** When it is gone; infinite until its deletion is requested. */
   goneAt: number
 }
@@ -193,6 +195,7 @@ export function presentServer(server: StoredServer) {
     createdAt,
     readyAt,
     isLocked,
+    isOff,
     goneAt,
   } = server
   const now = Date.now()
@@ -200,7 +203,7 @@ export function presentServer(server: StoredServer) {
   return {
     id,
     name,
-    status: isDeleting ? 'deleting' : now < readyAt ? 'initializing' : 'running',
+    status: isDeleting ? 'deleting' : isOff ? 'off' : now < readyAt ? 'initializing' : 'running',
     created: isoTime(createdAt),
     public_net: {
       ipv4: now < addressAt ? null : { id: id + 10_000, ip: address, blocked: false, dns_ptr: `${name}.example` },

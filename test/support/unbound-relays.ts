@@ -9,7 +9,11 @@ export interface UnboundReply {
   readonly state: RelayState | null
   readonly desired: 'run' | 'stop'
   readonly report_in_seconds: number
-  readonly assignment?: { readonly session_id: string; readonly stream_token: string } | null
+  readonly assignment?: {
+    readonly session_id: string
+    readonly stream_token: string
+    readonly binding: number
+  } | null
 }
 
 /** @param body has no session unless it names one. */

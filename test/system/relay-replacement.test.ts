@@ -2,12 +2,13 @@
  * Relays that fail during a stream, with a whole `npm start`: how long the player gets nothing new, and what the sender
  * and the player have to change, which is nothing. `npm run soak -- replacement` kills fifty relays.
  */
+import { execFileSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, vi } from 'vitest'
 import { temporaryFolder } from '../support/folders.ts'
 import { createRandom } from '../support/random.ts'
-import { relayProcesses } from '../support/relays.ts'
+import { eventually, relayProcesses } from '../support/relays.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import { endAllAfterwards, Stack } from '../support/stack.ts'
 import { playNumbered, publishNumbered } from './numbered-stream.ts'
@@ -111,6 +112,10 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
       const block = await player.firstSentAfter(failedAt, secondsMax)
       session = await user.untilSession((now) => now?.state === 'active' && now.instance_id !== lost.instance_id)
       expect(session.session_id).toBe(lost.session_id)
+      await eventually(
+        () => processesOfGroup(pid),
+        (processes) => processes.length === 0,
+      )
       expect(session.connect).toMatchObject({ srt_url: connect?.srt_url, player_url: connect?.player_url })
       const { transitions, replacements } = await user.history(lost.session_id)
       const since = (at: string | undefined) => (Date.parse(at ?? '') - failedAt) / 1000
@@ -132,6 +137,12 @@ async function sendBonded(srtlaUrl: string) {
   onTestFinished(() => sender.close())
   return { sender, url: `srt://127.0.0.1:${sender.port}${search}` }
 }
+
+/** The relay and its engine are one process group. */
+const processesOfGroup = (group: number): string[] =>
+  execFileSync('ps', ['-eo', 'pgid=,stat=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.trim().startsWith(`${group} `) && !/^\s*\d+ Z/.test(line))
 
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN

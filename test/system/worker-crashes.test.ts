@@ -3,6 +3,8 @@
  * relays are servers of the double of Hetzner Cloud.
  */
 import { describe, expect, test } from 'vitest'
+import type { SessionView } from '../../api/views/relay-session.ts'
+import { recordSuspicions } from '../../db/relay/health.ts'
 import { relaySessionWorkflowId } from '../../workflows/messages.ts'
 import { atEnd } from '../support/at-end.ts'
 import { watchBoundaries } from '../support/crash-boundaries.ts'
@@ -39,6 +41,7 @@ async function startFleet(warm: number): Promise<Fleet> {
     SVC_RELAY_HEALTH_INTERVAL_SECONDS: '1',
     SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '15',
     SVC_RELAY_GRACE_SECONDS: '30',
+    SVC_RELAY_REPLACEMENT_SECONDS: '120',
   }
   const service = await startService({ variables: own, worker: false })
   const { config } = service.api.services
@@ -94,6 +97,41 @@ async function expectClean(fleet: Fleet, sessionId: string, transitions: readonl
   expect(await listTransitions(fleet, sessionId)).toEqual(transitions)
   expect(await service.api.sql`select from instances where session_id = ${sessionId}`).toHaveLength(1)
   expect(cloud.project.mostAtOnce('svc-session', sessionId)).toBeLessThanOrEqual(1)
+  expect([...cloud.project.creations.values()].every((count) => count === 1)).toBe(true)
+}
+
+const untilState = ({ service }: Fleet, sessionId: string, isWanted: (session: SessionView) => boolean) =>
+  eventually(async () => (await service.history(sessionId)).session as SessionView, isWanted, takeoverSecondsMax)
+
+/** Starts a relay, turns the power of its server off, and stops the session once another one has taken over. */
+async function loseAndReplace(fleet: Fleet): Promise<void> {
+  const { service, cloud } = fleet
+  const user = await service.user()
+  const { session_id: sessionId } = (await user.start()).body.session
+  const { instance_id: lost } = await untilState(fleet, sessionId, ({ state }) => state === 'active')
+  const server = cloud.project.servers().find(({ name }) => name === lost)
+  if (server) server.isOff = true
+  // The end of the connection of an open report, which these machines do not close.
+  await recordSuspicions(service.api.sql, [{ id: sessionId, instanceId: lost ?? null }])
+  const { instance_id: found } = await untilState(
+    fleet,
+    sessionId,
+    ({ state, instance_id }) => state === 'active' && instance_id !== lost,
+  )
+  expect(await serversOf(fleet, sessionId)).toContain(found)
+  await user.stop({ session_id: sessionId, immediate: true })
+  await untilEnded(fleet, sessionId)
+  expect(await serversOf(fleet, sessionId)).toEqual([])
+  expect(await listTransitions(fleet, sessionId)).toEqual([
+    'active: relay_ready',
+    'grace: health_lost',
+    'active: health_restored',
+    'grace: stop_requested',
+    'stopped: stop_requested',
+  ])
+  expect(await service.api.sql`select from instances where session_id = ${sessionId}`).toHaveLength(2)
+  expect(await service.api.sql`select from relay_replacements where session_id = ${sessionId}`).toHaveLength(1)
+  expect(cloud.project.mostAtOnce('svc-session', sessionId)).toBeLessThanOrEqual(2)
   expect([...cloud.project.creations.values()].every((count) => count === 1)).toBe(true)
 }
 
@@ -182,6 +220,15 @@ describe.concurrent('a worker that is killed at any boundary is replaced, and le
       await untilWarm(fleet)
     })
     expect(walked).toEqual(expect.arrayContaining(boundariesOfSession))
+  })
+
+  test('while a relay is lost and replaced, and its session is stopped', { timeout: walkMillisMax }, async () => {
+    const fleet = await startFleet(0)
+    const worker = startProgram('worker', fleet.variables)
+    const boundaries = await watchBoundaries(worker, fleet.cloud, fleet.service.api.sql)
+    const walked = await boundaries.walk(() => loseAndReplace(fleet))
+    expect(walked).toEqual(expect.arrayContaining(boundariesOfSession))
+    expect(fleet.cloud.project.servers()).toEqual([])
   })
 
   test('while a relay is stopped during its creation, which the provider performs all the same', {
