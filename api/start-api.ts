@@ -9,6 +9,7 @@ import { findMaskedEmail } from '../db/identity/users.ts'
 import { migrateWhenReachable } from '../db/migrations.ts'
 import { startPresence } from '../db/presence.ts'
 import { recordReports } from '../db/relay/health.ts'
+import { lateReportSeconds } from '../domain/relay/health.ts'
 import { summaryAgeSecondsMax } from '../domain/relay/ingest.ts'
 import { batch } from '../platform/batch.ts'
 import type { Config } from '../platform/config/config.ts'
@@ -164,7 +165,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
       limits: { ...relaySocketLimits, ...socketLimits },
     }),
     assignments: createAssignments({ sql, log }),
-    heldReports: createHeldReports({ sql, log }),
+    heldReports: createHeldReports({ sql, log, lateSeconds: lateReportSeconds(config.relay.healthTimeoutSeconds) }),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>

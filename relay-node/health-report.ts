@@ -94,7 +94,7 @@ export function interpretReply(status: number, body: unknown, intervalSeconds: n
   if (status === 200 && desired === 'stop') return { type: 'ended', reason: 'stopped by the control plane' }
   if (status === 200 && desired === 'run') {
     const requestedSeconds = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
-    const nextSeconds = Math.min(Math.max(requestedSeconds, 0.1), 300)
+    const nextSeconds = Math.min(Math.max(requestedSeconds, 0), 300)
     return { type: 'accepted', nextSeconds, ...(typeof epoch === 'string' ? { epoch } : {}) }
   }
   const code = typeof error?.code === 'string' ? error.code : undefined

@@ -36,6 +36,9 @@ const defaultDenialMillisMin = 60_000
 const lastReportMillisMax = 1_000
 /** A control plane that does not hold the replies to unbound relays must not be flooded by them. */
 const unboundPauseMillisMin = 200
+/** Nor by those with a session, whose replies are held too. After one that was, the next report follows at once. */
+const pauseMillisMin = 100
+const heldMillisMin = 1_000
 
 /**
  * Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects.
@@ -66,7 +69,9 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
   let lastLogged = ''
   while (!signal.aborted) {
     const ports = isAccepted ? undefined : options.boundPorts?.()
+    const startedAt = performance.now()
     const outcome = await report({ ...options, sessionId, epoch, ports })
+    const waitedMillis = performance.now() - startedAt
     if (signal.aborted) break
     if (outcome.type === 'ended' || outcome.type === 'assigned') return outcome
     const result = outcome.type === 'accepted' ? outcome.type : outcome.reason
@@ -87,7 +92,8 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
       if (isUnbound) intervalSeconds = options.intervalSeconds
     }
     const millis = pauseMillis({ isAccepted, failures, intervalSeconds, random: Math.random() })
-    await sleep(isUnbound ? Math.max(millis, unboundPauseMillisMin) : millis, undefined, { signal }).catch(() => {})
+    const leastMillis = isUnbound ? unboundPauseMillisMin : waitedMillis < heldMillisMin ? pauseMillisMin : 0
+    await sleep(Math.max(millis, leastMillis), undefined, { signal }).catch(() => {})
   }
   // After a failed or denied report the control plane may take the relay for lost, and must not take it for recovered.
   if (!isUnbound && isAccepted && failures === 0) await reportLast(options, sessionId)

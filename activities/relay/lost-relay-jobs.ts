@@ -98,7 +98,8 @@ async function suspectLateRelays({ sql, config }: LostRelayJobDeps): Promise<voi
   const lateSeconds = heldReportSecondsMax(healthTimeoutSeconds) + lateReportSeconds(healthTimeoutSeconds)
   const quiet = await listQuietSessions(sql, lateSeconds)
   const late = quiet.filter((session) => session.isHeld && isLate(session, healthTimeoutSeconds))
-  if (late.length > 0) await recordSuspicions(sql, late)
+  const suspicions = late.map(({ id, instanceId }) => ({ id, instanceId, quietSeconds: lateSeconds }))
+  if (suspicions.length > 0) await recordSuspicions(sql, suspicions)
 }
 
 /** What proves that the relay is gone; undefined while nothing does. */
@@ -109,18 +110,22 @@ async function findProof(
 ): Promise<'provider' | 'refused' | undefined> {
   const { instanceId, region, providerId } = relay
   if (instanceId === null) return undefined
-  try {
-    if (await providers.get(region)?.hasEnded(instanceId, providerId)) return 'provider'
-  } catch (error) {
-    log.warn({ err: error, region }, 'the provider could not say whether a suspect relay has ended')
+  const hasEnded = async () => {
+    try {
+      return await providers.get(region)?.hasEnded(instanceId, providerId)
+    } catch (error) {
+      log.warn({ err: error, region }, 'the provider could not say whether a suspect relay has ended')
+      return false
+    }
   }
-  if (!answered.has(instanceId)) return undefined
   const arePrivateAllowed = isPrivateAllowed(config, region)
-  // A relay that its system starts again at once is not gone.
-  for (let attempt = 1; attempt <= probes; attempt += 1) {
-    const answer = await probeRelay(relay, { arePrivateAllowed })
-    if (answer !== 'refused') return undefined
-    if (attempt < probes) await sleep(probePauseMillis)
+  for (let attempt = 1; ; attempt += 1) {
+    // A process may be seen for a moment after its end.
+    if (await hasEnded()) return 'provider'
+    if (!answered.has(instanceId) || (await probeRelay(relay, { arePrivateAllowed })) !== 'refused') return undefined
+    if (attempt === probes) break
+    // A relay that its system starts again at once is not gone.
+    await sleep(probePauseMillis)
   }
   return (await isReachable(relay, config, answered)) ? 'refused' : undefined
 }

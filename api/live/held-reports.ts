@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { Gauge, type Registry } from 'prom-client'
 import type { Database } from '../../db/connection.ts'
 import { triggerJob } from '../../db/operations/jobs.ts'
-import { recordSuspicions } from '../../db/relay/health.ts'
+import { recordSuspicions, type Suspicion } from '../../db/relay/health.ts'
 import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
 import { batch } from '../../platform/batch.ts'
 import type { Logger } from '../../platform/log.ts'
@@ -23,6 +23,8 @@ export interface HeldReport {
 
 export interface HeldReports {
   readonly canHold: () => boolean
+  /** To be called with each report of a session, since the next one after a held report is expected at once. */
+  heard(sessionId: string): void
   /** Resolves with the seconds that the report was held. */
   hold(report: HeldReport): Promise<number>
   countHeld(): number
@@ -32,18 +34,40 @@ export interface HeldReports {
 
 interface Deps {
   readonly sql: Database
+  /** A relay is suspect when its next report is this late. */
+  readonly lateSeconds: number
   readonly log: Logger
   readonly heldMax?: number
 }
 
-export function createHeldReports({ sql, log, heldMax = defaultHeldMax }: Deps): HeldReports {
+export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeldMax }: Deps): HeldReports {
   /** By session: the function that ends the wait. */
   const held = new Map<string, () => void>()
+  /** By session: the time at which its next report counts as late. */
+  const expected = new Map<string, NodeJS.Timeout>()
   let isStopped = false
-  const recordSuspicion = batch((suspects: { id: string; instanceId: string }[]) => recordSuspicions(sql, suspects))
-  const suspect = async (id: string, instanceId: string) => {
-    await recordSuspicion({ id, instanceId })
-    await triggerJob(sql, 'watch_relays')
+  const recordSuspicion = batch((suspects: Suspicion[]) => recordSuspicions(sql, suspects))
+  const suspect = (id: string, instanceId: string, quietSeconds: number): void => {
+    const store = async () => {
+      await recordSuspicion({ id, instanceId, quietSeconds })
+      await triggerJob(sql, 'watch_relays')
+    }
+    store().catch((error: unknown) =>
+      log.warn({ err: error, session_id: id }, 'the end of an open report could not be stored'),
+    )
+  }
+  const heard = (sessionId: string): void => {
+    clearTimeout(expected.get(sessionId))
+    expected.delete(sessionId)
+  }
+  /** The next report may come to another process, which stores it. */
+  const expectNext = (sessionId: string, instanceId: string): void => {
+    heard(sessionId)
+    const onLate = () => {
+      expected.delete(sessionId)
+      suspect(sessionId, instanceId, lateSeconds)
+    }
+    expected.set(sessionId, setTimeout(onLate, lateSeconds * 1000).unref())
   }
   listenForSessionChanges(sql, {
     onChange: ({ sessionId }) => held.get(sessionId)?.(),
@@ -52,6 +76,7 @@ export function createHeldReports({ sql, log, heldMax = defaultHeldMax }: Deps):
 
   return {
     canHold: () => !isStopped && held.size < heldMax,
+    heard,
     hold: async ({ sessionId, instanceId, seconds, socket }) => {
       // The relay has connected again.
       held.get(sessionId)?.()
@@ -61,14 +86,13 @@ export function createHeldReports({ sql, log, heldMax = defaultHeldMax }: Deps):
           clearTimeout(timeout)
           socket.off('close', onClose)
           if (held.get(sessionId) === end) held.delete(sessionId)
+          if (!isStopped) expectNext(sessionId, instanceId)
           resolve()
         }
         const onClose = () => {
           end()
-          if (isStopped) return
-          suspect(sessionId, instanceId).catch((error: unknown) =>
-            log.warn({ err: error, session_id: sessionId }, 'the end of an open report could not be stored'),
-          )
+          heard(sessionId)
+          if (!isStopped) suspect(sessionId, instanceId, 0)
         }
         const timeout = setTimeout(end, seconds * 1000)
         held.set(sessionId, end)
@@ -80,6 +104,7 @@ export function createHeldReports({ sql, log, heldMax = defaultHeldMax }: Deps):
     countHeld: () => held.size,
     stop: async () => {
       isStopped = true
+      for (const sessionId of [...expected.keys()]) heard(sessionId)
       for (const end of [...held.values()]) end()
     },
   }

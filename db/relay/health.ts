@@ -242,13 +242,19 @@ export async function listQuietSessions(sql: Sql, quietSeconds: number): Promise
   return rows.map((row) => ({ ...row, ...toReception(row) }))
 }
 
+/** A relay that may be lost, unless it has reported within the last seconds. */
+export interface Suspicion extends BoundSession {
+  readonly quietSeconds: number
+}
+
 /** Records that the open report of a relay ended, or that its next one is late. The next report makes this outdated. */
-export const recordSuspicions = async (sql: Sql, suspects: readonly BoundSession[]): Promise<undefined[]> => {
+export const recordSuspicions = async (sql: Sql, suspects: readonly Suspicion[]): Promise<undefined[]> => {
   await sql`
     update relay_health h set suspect_since = now()
-    from unnest(${suspects.map(({ id }) => id)}::uuid[], ${suspects.map(({ instanceId }) => instanceId)}::text[])
-      as s (session_id, instance_id)
+    from unnest(${suspects.map(({ id }) => id)}::uuid[], ${suspects.map(({ instanceId }) => instanceId)}::text[],
+      ${suspects.map(({ quietSeconds }) => quietSeconds)}::float8[]) as s (session_id, instance_id, quiet_seconds)
     where h.session_id = s.session_id and h.instance_id = s.instance_id
+      and h.last_report_at <= now() - make_interval(secs => s.quiet_seconds)
       and (h.suspect_since is null or h.suspect_since < h.last_report_at)`
   return suspects.map(() => undefined)
 }

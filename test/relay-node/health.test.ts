@@ -259,7 +259,7 @@ test('reports of relays that started together are spread', () => {
 
 test('an interval out of range is limited', () => {
   const interpret = (report_in_seconds: unknown) => interpretReply(200, { desired: 'run', report_in_seconds }, 10)
-  expect(interpret(0)).toEqual({ type: 'accepted', nextSeconds: 0.1 })
+  expect(interpret(0)).toEqual({ type: 'accepted', nextSeconds: 0 })
   expect(interpret(1e9)).toEqual({ type: 'accepted', nextSeconds: 300 })
   expect(interpret('soon')).toEqual({ type: 'accepted', nextSeconds: 10 })
 })

@@ -112,7 +112,7 @@ async function loseAndReplace(fleet: Fleet): Promise<void> {
   const server = cloud.project.servers().find(({ name }) => name === lost)
   if (server) server.isOff = true
   // The end of the connection of an open report, which these machines do not close.
-  await recordSuspicions(service.api.sql, [{ id: sessionId, instanceId: lost ?? null }])
+  await recordSuspicions(service.api.sql, [{ id: sessionId, instanceId: lost ?? null, quietSeconds: 0 }])
   const { instance_id: found } = await untilState(
     fleet,
     sessionId,

@@ -192,6 +192,7 @@ interface Sender {
 async function reportBound(sessionId: string, body: ReportBody, sender: Sender, services: Services): Promise<Reply> {
   const { instance_id: instanceId, epoch } = body
   const { config, sql, heldReports } = services
+  heldReports.heard(sessionId)
   const session = await recordAndBind(sessionId, body, sender, services)
   const { state, command, boundInstanceId, isOtherInstance, isReplaced } = session
   if (state === 'stopped' || isOtherInstance) {
@@ -211,9 +212,7 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
       report_in_seconds: seconds,
       epoch: session.epoch,
     })
-  const isExpected = state === 'provisioning' || isInGraceFor(session, 'health_lost')
-  if (boundInstanceId === null || (isExpected && isHeld(body)))
-    return reply(Math.min(untilBoundSeconds, healthIntervalSeconds))
+  if (boundInstanceId !== instanceId) return reply(Math.min(untilBoundSeconds, healthIntervalSeconds))
   if (!isHeld(body) || command === 'disconnect') return reply(healthIntervalSeconds)
   const seconds = Math.min(body.wait_seconds ?? 0, heldReportSecondsMax(healthTimeoutSeconds))
   if (!heldReports.canHold()) return reply(seconds)
