@@ -36,7 +36,7 @@ export const findLiveTransmit = (searchPath: string): string | undefined =>
   findProgram(program, searchPath.split(delimiter))
 
 /**
- * How the program is run: by `setpriv`, which makes the kernel end it with its relay. Other systems than Linux have none.
+ * How the program is run: by `setpriv`, which makes the kernel end it with its relay. Only Linux has it.
  */
 export function liveTransmitCommand(path: string, searchPath: string): readonly [string, ...string[]] {
   const setpriv = process.platform === 'linux' ? findProgram('setpriv', searchPath.split(delimiter)) : undefined

@@ -28,7 +28,7 @@ export const bindReplacement = (
   sql.begin(async (tx): Promise<BindReplacementOutcome> => {
     const session = await first(tx<WaitingSession[]>`
       select state, reason, command, binding, instance_id from relay_sessions where id = ${sessionId} for update`)
-    if (!session || session.command !== 'run') return 'not_wanted'
+    if (session?.command !== 'run') return 'not_wanted'
     if (session.instanceId === instanceId) return 'bound'
     if (!isInGraceFor(session, 'health_lost')) return 'not_wanted'
     const binding = session.binding + 1

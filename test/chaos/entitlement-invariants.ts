@@ -148,7 +148,10 @@ function deadlineOf(entered: TransitionRow | undefined) {
   if (!entered) return { reason: 'provision_timeout', millis: times.provisionTimeoutSeconds * 1000 }
   if (entered.toState !== 'grace') return undefined
   const isLost = entered.reason === 'health_lost'
-  return { reason: 'grace_elapsed', millis: (isLost ? times.graceSeconds : times.stopGraceSeconds) * 1000 }
+  return {
+    reason: 'grace_elapsed',
+    millis: (isLost ? Math.max(times.graceSeconds, times.replacementSeconds) : times.stopGraceSeconds) * 1000,
+  }
 }
 
 /** Health is lost only by a relay whose reports did not come for the whole timeout, unless its instance is gone. */

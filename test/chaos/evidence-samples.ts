@@ -87,6 +87,7 @@ export const createEvidence = (changes: Partial<Evidence> = {}): Evidence => ({
   usage: [{ sessionId, startedAt: began + 2_000, endedAt: began + 14_000 }],
   events: [eventRow('event-1', 100)],
   users: [{ id: userId, planTier: 'paid', addons: 0, isDisabled: false }],
+  replacements: [],
   instances: [{ instanceId, sessionId, ownedFrom: began + 1_100, retiredAt: null, goneAt: began + 15_000 }],
   cloudInstances: [
     {

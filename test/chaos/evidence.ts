@@ -39,6 +39,12 @@ export interface UsageRow {
   readonly endedAt: number | null
 }
 
+export interface ReplacementRow {
+  readonly sessionId: string
+  readonly lastReportAt: number
+  readonly boundAt: number
+}
+
 export interface EventRow {
   readonly eventKey: string
   readonly provider: string
@@ -70,6 +76,7 @@ export interface Evidence {
   readonly sessions: readonly SessionRow[]
   readonly transitions: readonly TransitionRow[]
   readonly usage: readonly UsageRow[]
+  readonly replacements: readonly ReplacementRow[]
   readonly events: readonly EventRow[]
   readonly users: readonly UserRow[]
   readonly instances: readonly InstanceRow[]
@@ -108,15 +115,20 @@ const readRows = (sql: Database) =>
         from relay_transitions order by session_id, version`,
       usage: await tx<UsageRow[]>`
         select session_id, ${millis('started_at')} as started_at, ${millis('ended_at')} as ended_at from usage_intervals`,
+      replacements: await tx<ReplacementRow[]>`
+        select session_id, ${millis('last_report_at')} as last_report_at, ${millis('bound_at')} as bound_at
+        from relay_replacements order by bound_at`,
       events: await tx<EventRow[]>`
         select event_key, provider, user_id, status, error, ${millis('received_at')} as received_at,
           ${millis('applied_at')} as applied_at
         from billing_events order by seq`,
       users: await tx<UserRow[]>`select id, plan_tier, addons, disabled_at is not null as is_disabled from users`,
       instances: await tx<InstanceRow[]>`
-        select instance_id, session_id, ${tx`(extract(epoch from coalesce(assigned_at, created_at)) * 1000)::float8`} as owned_from,
-          ${millis('retired_at')} as retired_at, ${millis('gone_at')} as gone_at
-        from instances`,
+        select i.instance_id, i.session_id, ${millis('retired_at')} as retired_at, ${millis('gone_at')} as gone_at,
+          -- One that is to take over is the session's from its first report on.
+          (extract(epoch from case when i.binding = 1 then coalesce(assigned_at, i.created_at)
+            else coalesce(bound_at, now()) end) * 1000)::float8 as owned_from
+        from instances i left join relay_replacements r on r.replaced_by = i.instance_id`,
     }
   })
 

@@ -7,6 +7,8 @@ import type { Journal } from './journal.ts'
 /** As of a real relay. */
 const requestMillisMax = 5_000
 const intervalMillis = 1_000
+const waitSeconds = 1
+const pauseMillisMin = 50
 /** How long a relay needs from its creation to its first report. */
 const bootMillis = 200
 
@@ -14,6 +16,8 @@ interface Relay {
   readonly instance: CloudInstance
   isRunning: boolean
   silentUntil: number
+  /** Closes the connection of its open report, as when its machine fails. */
+  readonly end: AbortController
 }
 
 export class SimulatedRelays {
@@ -26,7 +30,7 @@ export class SimulatedRelays {
 
   /** Starts the program of a new instance. */
   boot(instance: CloudInstance): void {
-    const relay = { instance, isRunning: true, silentUntil: 0 }
+    const relay = { instance, isRunning: true, silentUntil: 0, end: new AbortController() }
     this.#relays.set(instance.instanceId, relay)
     void this.#run(relay)
   }
@@ -34,6 +38,7 @@ export class SimulatedRelays {
   end({ instanceId }: CloudInstance): void {
     const relay = this.#relays.get(instanceId)
     if (relay) relay.isRunning = false
+    relay?.end.abort()
     this.#relays.delete(instanceId)
   }
 
@@ -76,8 +81,13 @@ export class SimulatedRelays {
       const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'x-relay-auth': relayAuthSecret },
-        body: JSON.stringify({ session_id: sessionId, instance_id: instanceId, stats: { publishing: true } }),
-        signal: AbortSignal.timeout(requestMillisMax),
+        body: JSON.stringify({
+          session_id: sessionId,
+          instance_id: instanceId,
+          wait_seconds: waitSeconds,
+          stats: { publishing: true },
+        }),
+        signal: AbortSignal.any([AbortSignal.timeout(requestMillisMax), relay.end.signal]),
       })
       const body = (await reply.json().catch(() => ({}))) as { state?: string }
       if (reply.status === 200 && body.state) {
@@ -90,7 +100,7 @@ export class SimulatedRelays {
       if (outcome.type !== 'accepted') this.journal.refuse('report', outcome.type === 'assigned' ? '' : outcome.reason)
       if (reply.status >= 500 && reply.status !== 502 && reply.status !== 503)
         this.journal.unexpected.set(`report got ${reply.status}`, Date.now())
-      return outcome.type === 'accepted' ? outcome.nextSeconds * 1000 : intervalMillis
+      return outcome.type === 'accepted' ? Math.max(outcome.nextSeconds * 1000, pauseMillisMin) : intervalMillis
     } catch {
       this.journal.refuse('report', 'no answer')
       return intervalMillis

@@ -7,6 +7,7 @@ export const times = {
   healthIntervalSeconds: 1,
   healthTimeoutSeconds: 6,
   graceSeconds: 6,
+  replacementSeconds: 20,
   stopGraceSeconds: 4,
   paymentGraceSeconds: 8,
   addonNoticeSeconds: 6,

@@ -166,6 +166,7 @@ const timeVariables = {
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(times.healthIntervalSeconds),
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: String(times.healthTimeoutSeconds),
   SVC_RELAY_GRACE_SECONDS: String(times.graceSeconds),
+  SVC_RELAY_REPLACEMENT_SECONDS: String(times.replacementSeconds),
   SVC_RELAY_STOP_GRACE_SECONDS: String(times.stopGraceSeconds),
   SVC_PAYMENT_GRACE_SECONDS: String(times.paymentGraceSeconds),
   SVC_ADDON_NOTICE_SECONDS: String(times.addonNoticeSeconds),

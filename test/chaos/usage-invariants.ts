@@ -1,5 +1,5 @@
 /** Relay time is compared with the transitions, and with what the driver saw from outside. */
-import type { Evidence, SessionRow, UsageRow } from './evidence.ts'
+import type { Evidence, ReplacementRow, SessionRow, UsageRow } from './evidence.ts'
 import { faultMillis } from './fault-time.ts'
 import { times } from './service-times.ts'
 
@@ -16,9 +16,34 @@ export function findUsageViolations(evidence: Evidence): string[] {
     const activeAt = transitions.find(({ sessionId, toState }) => sessionId === session.id && toState === 'active')?.at
     if (activeAt === undefined)
       return own.length === 0 ? [] : [`session ${session.id} was never active, and has ${own.length} usage intervals`]
-    const [interval] = own
-    if (own.length !== 1 || !interval) return [`session ${session.id} has ${own.length} usage intervals, expected 1`]
-    return [...checkTransitions(session, interval, activeAt), ...checkSighting(evidence, session, interval)]
+    const replaced = evidence.replacements.filter(({ sessionId }) => sessionId === session.id)
+    const intervals = own.toSorted((a, b) => a.startedAt - b.startedAt)
+    const [first, last] = [intervals[0], intervals.at(-1)]
+    const gaps = findGapViolations(session, intervals, replaced)
+    // It was stopped in the moment between the first report of the last relay and the transition to active.
+    if (gaps.length === 0 && intervals.length === replaced.length) return []
+    if (intervals.length !== replaced.length + 1 || !first || !last)
+      return [`session ${session.id} has ${own.length} usage intervals after ${replaced.length} replacements`]
+    const whole = { ...last, startedAt: first.startedAt }
+    return [...gaps, ...checkTransitions(session, whole, activeAt), ...checkSighting(evidence, session, whole)]
+  })
+}
+
+/** No time counts between the last report of a relay and the first of the one that has replaced it. */
+function findGapViolations(
+  { id }: SessionRow,
+  intervals: readonly UsageRow[],
+  replaced: readonly ReplacementRow[],
+): string[] {
+  return replaced.flatMap(({ lastReportAt, boundAt }, index) => {
+    const [before, after] = [intervals[index], intervals[index + 1]]
+    const end = Math.max(lastReportAt, before?.startedAt ?? 0)
+    const isEndRight = before?.endedAt != null && Math.abs(before.endedAt - end) <= toleranceMillis
+    const isBeginRight = after === undefined || after.startedAt >= boundAt - toleranceMillis
+    if (isEndRight && isBeginRight) return []
+    return [
+      `session ${id} is charged until ${before?.endedAt} and from ${after?.startedAt}, expected until ${end} and from ${boundAt} on`,
+    ]
   })
 }
 

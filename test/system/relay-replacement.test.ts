@@ -151,7 +151,9 @@ function show(title: string, all: readonly Measured[]): void {
   for (const phase of ['noticed', 'reported', 'active', 'firstBlock'] as const) {
     const values = all.map((measured) => measured[phase])
     const figures = [0.5, 0.95, 1].map((share) => percentile(values, share).toFixed(1))
-    console.log(`[replacement] ${title}, ${all.length} faults: ${phase} p50 / p95 / max ${figures.join(' / ')} s`)
+    process.stdout.write(
+      `[replacement] ${title}, ${all.length} faults: ${phase} p50 / p95 / max ${figures.join(' / ')} s\n`,
+    )
   }
 }
 
