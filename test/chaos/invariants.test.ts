@@ -109,6 +109,19 @@ describe('usage is the time that the relay ran', () => {
     expect(namesOf({ journal })).toContain(name)
   })
 
+  test('the time between two relays of a session is charged to nobody', () => {
+    const replacements = [{ sessionId: session.id, lastReportAt: began + 5_000, boundAt: began + 8_000 }]
+    const { startedAt, endedAt } = interval
+    const halves = (until: number, from: number) => [
+      { ...interval, startedAt, endedAt: began + until },
+      { ...interval, startedAt: began + from, endedAt },
+    ]
+    expect(namesOf({ replacements, usage: halves(5_000, 8_100) })).not.toContain(name)
+    expect(namesOf({ replacements, usage: halves(8_000, 8_100) })).toContain(name)
+    expect(namesOf({ replacements, usage: halves(5_000, 5_100) })).toContain(name)
+    expect(namesOf({ replacements, usage: [interval] })).toContain(name)
+  })
+
   test('a relay that died is charged for 10 s after its last report', () => {
     const died = { ...session, lastReportAt: began + 10_000, stoppedAt: began + 50_000 }
     const late = replaced({ at: began + 50_000 })
@@ -162,7 +175,7 @@ describe('deadlines are held', () => {
   })
 
   test('health that is lost with the instance is none', () => {
-    const rows = [first, { ...second, reason: 'health_lost' }, { ...third, at: began + 16_000 }]
+    const rows = [first, { ...second, reason: 'health_lost' }, { ...third, at: began + 30_000 }]
     const cloudInstances = [{ ...cloudInstance, endedAt: began + 9_000 }]
     expect(namesOf({ transitions: rows, cloudInstances })).not.toContain(name)
   })

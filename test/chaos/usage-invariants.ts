@@ -21,7 +21,7 @@ export function findUsageViolations(evidence: Evidence): string[] {
     const [first, last] = [intervals[0], intervals.at(-1)]
     const gaps = findGapViolations(session, intervals, replaced)
     // It was stopped in the moment between the first report of the last relay and the transition to active.
-    if (gaps.length === 0 && intervals.length === replaced.length) return []
+    if (gaps.length === 0 && replaced.length > 0 && intervals.length === replaced.length) return []
     if (intervals.length !== replaced.length + 1 || !first || !last)
       return [`session ${session.id} has ${own.length} usage intervals after ${replaced.length} replacements`]
     const whole = { ...last, startedAt: first.startedAt }

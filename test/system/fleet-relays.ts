@@ -50,6 +50,7 @@ interface Options {
 const refusals: readonly (string | undefined)[] = [
   'not_found',
   'instance_mismatch',
+  'relay_replaced',
   'invalid_transition',
   'temporarily_unavailable',
 ]
@@ -103,7 +104,7 @@ export function createSimulatedRelays({ client, masterSecret, providers, onUnexp
     if (status !== 200) {
       counts.refusals += 1
       if (!refusals.includes(body.error?.code)) onUnexpected(`a health report got ${status} ${JSON.stringify(body)}`)
-      if (body.error?.code === 'invalid_transition') end(relay)
+      if (body.error?.code === 'invalid_transition' || body.error?.code === 'relay_replaced') end(relay)
       return
     }
     if (body.desired === 'stop') {

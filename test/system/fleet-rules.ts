@@ -20,8 +20,15 @@ export async function findBrokenRows(sql: Database, providers: readonly Simulate
     from relay_sessions where state <> 'stopped' and command <> 'disconnect'
     group by user_id, connection_id having count(*) > 1
     union all
-    select format('session %s has %s instances: %s', session_id, count(*), string_agg(instance_id, ' '))
-    from instances where session_id is not null and retired_at is null and gone_at is null
+    -- One that is to take over is not the session's yet.
+    select format('session %s has %s instances: %s', session_id, count(*), string_agg(i.instance_id, ' '))
+    from instances i join relay_sessions s on s.id = i.session_id
+    where retired_at is null and gone_at is null and i.binding <= s.binding
+    group by session_id having count(*) > 1
+    union all
+    select format('session %s has two instances that are to take over', session_id)
+    from instances i join relay_sessions s on s.id = i.session_id
+    where retired_at is null and gone_at is null and i.binding > s.binding
     group by session_id having count(*) > 1
     union all
     select format('%s has %s instances', name, count(*)) from region join instances on region = name and gone_at is null
@@ -113,9 +120,11 @@ interface OwnedRow {
  */
 export async function findDoubles(sql: Database, providers: readonly SimulatedProvider[]): Promise<string[]> {
   const rows = await sql<OwnedRow[]>`
-    select instance_id, session_id, extract(epoch from coalesce(assigned_at, created_at))::float8 * 1000 as owned_from,
+    select i.instance_id, i.session_id, extract(epoch from case when i.binding = 1
+        then coalesce(assigned_at, i.created_at) else bound_at end)::float8 * 1000 as owned_from,
       extract(epoch from retired_at)::float8 * 1000 as owned_until
-    from instances where session_id is not null`
+    from instances i left join relay_replacements r on r.replaced_by = i.instance_id
+    where i.session_id is not null and (i.binding = 1 or bound_at is not null)`
   const lives = new Map(
     providers.flatMap(({ instances }) => instances.map((instance) => [instance.instanceId, instance] as const)),
   )
@@ -143,6 +152,10 @@ interface UsageRow {
   stoppedAt: number
   lastReportAt: number | null
   intervals: number
+  /** Those that ended with the last report of a relay that was replaced. */
+  replaced: number
+  /** The replacements, each of which ends an interval. */
+  replacements: number
   startedAt: number | null
   endedAt: number | null
 }
@@ -160,8 +173,9 @@ const toleranceSeconds = 0.001
 const breakSecondsMax = 15
 
 /**
- * Compares the ledger of relay time with the transitions: one interval for each session that was active, from its first
- * transition to active to its stop, or to the earlier end that the rule for silent relays gives.
+ * Compares the ledger of relay time with the transitions: one interval for each relay of a session that was active, from
+ * its first transition to active to its stop, or to the earlier end that the rule for silent relays gives. Between two
+ * relays no time counts.
  */
 export async function findBrokenUsage(
   sql: Database,
@@ -169,7 +183,7 @@ export async function findBrokenUsage(
 ): Promise<{ broken: string[]; shortened: number }> {
   const rows = await sql<UsageRow[]>`
     select s.id, extract(epoch from t.active_at)::float8 as active_at, extract(epoch from t.stopped_at)::float8 as stopped_at,
-      extract(epoch from h.last_report_at)::float8 as last_report_at, u.intervals,
+      extract(epoch from h.last_report_at)::float8 as last_report_at, u.intervals, r.*,
       extract(epoch from u.started_at)::float8 as started_at, extract(epoch from u.ended_at)::float8 as ended_at
     from relay_sessions s
     cross join lateral (
@@ -180,6 +194,13 @@ export async function findBrokenUsage(
       select count(*)::int as intervals, min(started_at) as started_at, max(ended_at) as ended_at
       from usage_intervals where session_id = s.id
     ) u
+    cross join lateral (
+      select count(*)::int as replacements, (count(*) filter (where exists (
+        select from usage_intervals i where i.session_id = s.id and i.started_at <= bound_at
+          and abs(extract(epoch from i.ended_at - greatest(i.started_at, date_trunc('milliseconds', last_report_at)))) < 0.01
+      )))::int as replaced
+      from relay_replacements where session_id = s.id
+    ) r
     left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
     where s.state = 'stopped'`
   const checked = rows.map((row) => checkUsage(row, limits))
@@ -190,10 +211,14 @@ export async function findBrokenUsage(
 }
 
 function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { broken: string[]; isShortened: boolean } {
-  const { activeAt, stoppedAt, lastReportAt, intervals, startedAt, endedAt } = row
-  if (activeAt === null || startedAt === null || endedAt === null || intervals !== 1) {
+  const { activeAt, stoppedAt, lastReportAt, intervals, replaced, replacements, startedAt, endedAt } = row
+  // It was stopped between the first report of its last relay and the transition to active.
+  if (replacements > 0 && replaced === replacements && intervals === replacements)
+    return { broken: [], isShortened: false }
+  const isComplete = replaced === replacements && intervals === replacements + 1
+  if (activeAt === null || startedAt === null || endedAt === null || !isComplete) {
     const isRight = activeAt === null && intervals === 0
-    const text = `session ${row.id}, active at ${activeAt}, has ${intervals} intervals, which end at ${endedAt}`
+    const text = `session ${row.id}, active at ${activeAt}, has ${intervals} intervals, which end at ${endedAt}, after ${replacements} replacements`
     return { broken: isRight ? [] : [text], isShortened: false }
   }
   // A report that was stored while the session stopped replaced the time of the one before it.

@@ -56,6 +56,7 @@ const variables = {
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '8',
   // Longer than 22 s, so that the relay time of a silent relay ends before its session.
   SVC_RELAY_GRACE_SECONDS: '25',
+  SVC_RELAY_REPLACEMENT_SECONDS: '25',
   SVC_RELAY_STOP_GRACE_SECONDS: '2',
 }
 
