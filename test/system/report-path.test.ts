@@ -102,8 +102,11 @@ const processOf = async ({ sessionId }: StartedUser): Promise<number> => {
 }
 
 /** Why the session left the state in which its relay is in use. */
-const reasonOfEnd = async ({ sessionId }: StartedUser) => {
-  const { transitions } = await plane.untilState(sessionId, 'stopped')
+const reasonOfLoss = async ({ sessionId }: StartedUser) => {
+  const { transitions } = await eventually(
+    () => plane.history(sessionId),
+    ({ transitions: all }) => all.some(({ to }) => to === 'grace'),
+  )
   return transitions.find(({ to }) => to === 'grace')?.reason
 }
 
@@ -154,7 +157,7 @@ describe('while no relay of three regions can report', () => {
   test('a relay whose process has ended is lost all the same', async () => {
     ;[dead] = users.filter(({ region }) => region === 'three') as [StartedUser]
     process.kill(await processOf(dead), 'SIGKILL')
-    expect(await reasonOfEnd(dead)).toBe('health_lost')
+    expect(await reasonOfLoss(dead)).toBe('health_lost')
     users = users.filter((other) => other !== dead)
     await expectUntouched(users)
   })
@@ -174,6 +177,6 @@ describe('while no relay of three regions can report', () => {
 test('a relay that falls silent when the path is open again is lost', async () => {
   const [silent, ...others] = users as [StartedUser, ...StartedUser[]]
   freeze(await processOf(silent))
-  expect(await reasonOfEnd(silent)).toBe('health_lost')
+  expect(await reasonOfLoss(silent)).toBe('health_lost')
   await expectUntouched(others)
 })

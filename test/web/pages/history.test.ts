@@ -189,3 +189,17 @@ test('the relay of another account, and an unknown one, is a missing page', asyn
     expect([path, (await browser.open(path)).status]).toEqual([path, 404])
   expect((await site.browser().open('/history')).path).toBe('/login?next=%2Fhistory')
 })
+
+test('a relay that was replaced is shown with the time that the stream was away', async () => {
+  const { browser, session_id } = await newRelay(video)
+  const replace = (binding: number, awaySeconds: number) => service.api.sql`
+    insert into relay_replacements (session_id, binding, instance_id, replaced_by, cause, failed_at, last_report_at, restored_at)
+    values (${session_id}, ${binding}, 'i-1', 'i-2', 'relay_gone', now(), now(), now() + make_interval(secs => ${awaySeconds}))`
+  expect((await browser.open(`/history/${session_id}`)).text).not.toContain('was replaced')
+  await replace(2, 6)
+  await replace(3, 125)
+  const page = await browser.open(`/history/${session_id}`)
+  expect(page.data('replacement')).toEqual(['relay_gone', 'relay_gone'])
+  expect(page.text).toMatch(/The relay failed at .+ and was replaced. Your stream was away for 6 s ?\./)
+  expect(page.text).toMatch(/away for 2 min 5 s ?\./)
+})
