@@ -437,6 +437,20 @@ create table relay_legal_transitions (
   constraint relay_legal_transitions_pkey primary key (from_state, to_state, reason)
 );
 
+create table relay_names (
+  label           text        not null primary key,
+  shown_v4        text,
+  shown_v6        text,
+  compared_at     timestamptz,
+  next_attempt_at timestamptz not null default now(),
+  attempts        integer     not null default 0,
+  failing_since   timestamptz,
+  error           text,
+  unowned_since   timestamptz
+);
+
+create index relay_names_shown on relay_names (shown_v4) where shown_v4 is not null;
+
 create table relay_programs (
   file_name    text        not null primary key,
   code         bytea       not null,
@@ -497,6 +511,7 @@ create table relay_sessions (
   relay_host_v6           text,
   binding                 integer     not null default 1,
   may_move                boolean     not null default false,
+  relay_name              text,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),
@@ -516,7 +531,7 @@ create index relay_sessions_undelivered on relay_sessions (deliver_at) where com
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
 create trigger relay_sessions_notify_insert after insert on relay_sessions for each row execute function notify_relay_session_changed();
-create trigger relay_sessions_notify_update after update on relay_sessions for each row when (old.state is distinct from new.state or old.reason is distinct from new.reason or old.instance_id is distinct from new.instance_id or old.relay_host is distinct from new.relay_host or old.srtla_port is distinct from new.srtla_port or old.publish_port is distinct from new.publish_port or old.play_port is distinct from new.play_port or old.stats_port is distinct from new.stats_port or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
+create trigger relay_sessions_notify_update after update on relay_sessions for each row when (old.state is distinct from new.state or old.reason is distinct from new.reason or old.instance_id is distinct from new.instance_id or old.relay_host is distinct from new.relay_host or old.relay_name is distinct from new.relay_name or old.srtla_port is distinct from new.srtla_port or old.publish_port is distinct from new.publish_port or old.play_port is distinct from new.play_port or old.stats_port is distinct from new.stats_port or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
 create trigger relay_sessions_transitions before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_transition();
 
 create table relay_transitions (

@@ -3,6 +3,7 @@ import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import { markInstanceGone } from '../../db/fleet/instances.ts'
 import { recordObservations } from '../../db/fleet/orphans.ts'
+import { listNamedInstances } from '../../db/fleet/relay-names.ts'
 import { planSweep } from '../../domain/fleet/orphan-sweep.ts'
 import type { Logger } from '../../platform/log.ts'
 import { withTimeout } from '../../platform/timeout.ts'
@@ -70,7 +71,10 @@ export async function sweepRegion(
       { region, unowned: plan.due, listed: listed.length },
       'most instances of a region seem to have no owner, so none was destroyed: check that the database is the right one, and see docs/operating.md ("The fleet")',
     )
-  const { destroyed, failed } = await destroyAll(deps, listed, plan.destroy)
+  // The next tenant of their address would get the stream.
+  const named = await listNamedInstances(sql, plan.destroy)
+  const due = plan.destroy.filter((instanceId) => !named.has(instanceId))
+  const { destroyed, failed } = await destroyAll(deps, listed, due)
   return { destroyed, failed, waiting: plan.waiting, kept: plan.kept, isBlocked: plan.isBlocked }
 }
 

@@ -1,7 +1,8 @@
 /** Asks a relay whether it runs: `GET /healthz` on its statistics port. */
 import { lookup } from 'node:dns/promises'
 import { request } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
+import { isPublicAddress } from '../../providers/webhooks/endpoint-rules.ts'
 
 export interface ProbeTarget {
   readonly instanceId: string | null
@@ -15,26 +16,6 @@ export type ProbeAnswer = 'answered' | 'refused' | 'nothing'
 const answerMillisMax = 1_000
 const answerBytesMax = 1_024
 
-const privateNetworks = new BlockList()
-for (const [network, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-] as const)
-  privateNetworks.addSubnet(network, prefix)
-for (const [network, prefix] of [
-  ['::', 127],
-  ['fc00::', 7],
-  ['fe80::', 10],
-] as const)
-  privateNetworks.addSubnet(network, prefix, 'ipv6')
-
-const isPrivate = (address: string): boolean => privateNetworks.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
-
 interface ProbeOptions {
   /** Whether loopback, private and link-local addresses are probed as well. */
   readonly arePrivateAllowed: boolean
@@ -43,7 +24,7 @@ interface ProbeOptions {
 /** Follows no redirect, and reads at most 1 KB within a second. Never rejects. */
 export async function probeRelay(target: ProbeTarget, { arePrivateAllowed }: ProbeOptions): Promise<ProbeAnswer> {
   const address = await addressOf(target.host)
-  if (address === undefined || (!arePrivateAllowed && isPrivate(address))) return 'nothing'
+  if (address === undefined || (!arePrivateAllowed && !isPublicAddress(address))) return 'nothing'
   return await ask(target, address)
 }
 

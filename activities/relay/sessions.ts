@@ -4,6 +4,7 @@ import type { Database } from '../../db/connection.ts'
 import { bindInstance, listInstancesOfSession, markInstanceGone, markInstancesGone } from '../../db/fleet/instances.ts'
 import { findKeptPorts, recordPorts } from '../../db/fleet/kept-ports.ts'
 import { findRegionUse } from '../../db/fleet/regions.ts'
+import { listNamedInstances } from '../../db/fleet/relay-names.ts'
 import { getStoredStreamToken } from '../../db/identity/users.ts'
 import { hasReported } from '../../db/relay/health.ts'
 import { findRelaySession, type RelaySessionRow } from '../../db/relay/sessions.ts'
@@ -203,6 +204,9 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       const regions = session
         ? new Set([session.region, ...stored.map(({ region }) => region)])
         : new Set(providers.keys())
+      const instanceIds = stored.map(({ instanceId }) => instanceId)
+      if (config.relayNames !== null && (await listNamedInstances(sql, instanceIds)).size > 0)
+        throw new RelayProviderError('a name still leads to the address of the relay')
       await withHeartbeat(async () => {
         for (const region of regions) {
           const provider = providerOf(providers, region)
@@ -213,7 +217,6 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
             throw new RelayProviderError('the instance still exists after its destruction')
         }
       })
-      const instanceIds = stored.map(({ instanceId }) => instanceId)
       await markInstancesGone(sql, instanceIds)
     },
   }

@@ -32,6 +32,7 @@ import { usageJobs } from '../billing/usage-jobs.ts'
 import { instanceJobs } from '../fleet/instance-jobs.ts'
 import { providerCheckJobs } from '../fleet/provider-check-jobs.ts'
 import { createProviderChecks, type ProviderChecks } from '../fleet/provider-checks.ts'
+import { relayNameJobs } from '../fleet/relay-name-jobs.ts'
 import { type RelayProviders, withCallMetrics } from '../fleet/relay-providers.ts'
 import { reportPathJobs } from '../fleet/report-path-jobs.ts'
 import { warmInstanceJobs } from '../fleet/warm-instance-jobs.ts'
@@ -193,6 +194,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
     [
       ...relaySessionJobs(deps),
       ...lostRelayJobs(deps),
+      ...relayNameJobs({ config, sql, log }),
       ...reportPathJobs({ config, sql, log }),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),

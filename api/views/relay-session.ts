@@ -124,7 +124,7 @@ export function presentSession(row: ShownSessionRow, limits: SessionLimits, secr
     reason: row.reason,
     detail: row.detail,
     region: row.region,
-    relay_host_masked: row.relayHost === null ? null : maskHost(row.relayHost),
+    relay_host_masked: row.relayHost === null ? null : maskHost(row.relayName ?? row.relayHost),
     created_at: row.createdAt.toISOString(),
     active_at: row.activeAt?.toISOString() ?? null,
     grace_ends_at: row.graceEndsAt?.toISOString() ?? null,
@@ -136,7 +136,7 @@ export function presentSession(row: ShownSessionRow, limits: SessionLimits, secr
   if (row.state === 'stopped') return own
   return {
     ...own,
-    relay_host: row.relayHost,
+    relay_host: row.relayName ?? row.relayHost,
     pair_token: openSessionToken(secrets.sealing, row, 'pair_token'),
     relay_ws_token: openSessionToken(secrets.sealing, row, 'relay_ws_token'),
     connect: connectionKit(row, secrets),
@@ -178,7 +178,7 @@ export function connectionKit(
   { streamToken, srtPassphrase, relayAuthSecrets }: Omit<OwnerSecrets, 'sealing'>,
 ): SessionView['connect'] {
   if (row.relayHost === null || row.srtlaPort === null) return null
-  const host = row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost
+  const host = row.relayName ?? (row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost)
   const encryption = srtPassphrase === undefined ? '' : `&passphrase=${encodeURIComponent(srtPassphrase)}`
   const publish = `?streamid=publish/live/${streamToken}${encryption}`
   const v6 = row.relayHostV6

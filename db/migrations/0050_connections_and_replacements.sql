@@ -51,16 +51,6 @@ create table if not exists relay_replacements (
   primary key (session_id, binding)
 );
 
--- Clients hear of new ports as well.
-drop trigger if exists relay_sessions_notify_update on relay_sessions;
-create trigger relay_sessions_notify_update after update on relay_sessions for each row when (
-  old.state is distinct from new.state or old.reason is distinct from new.reason
-  or old.instance_id is distinct from new.instance_id or old.relay_host is distinct from new.relay_host
-  or old.srtla_port is distinct from new.srtla_port or old.publish_port is distinct from new.publish_port
-  or old.play_port is distinct from new.play_port or old.stats_port is distinct from new.stats_port
-  or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at
-  or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
-
 alter table notification_settings drop constraint if exists notification_settings_kind_check;
 alter table notification_settings add constraint notification_settings_kind_check check (kind = any (array[
   'relay_contact_lost', 'relay_replaced', 'relay_ending_soon', 'relay_ended', 'payment_failed', 'plan_ending', 'relays_surplus',

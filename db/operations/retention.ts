@@ -108,6 +108,7 @@ export const boundedTables = {
   ],
   /** One row for each item of the configuration or of the program. */
   keptPermanently: [
+    'relay_names', // Until the name is removed at the name server, once its account is erased.
     'api_probe',
     'certificate_checks',
     'epochs', // One for each restore.

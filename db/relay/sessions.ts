@@ -25,6 +25,8 @@ export interface RelaySessionRow extends StoredSessionTokens {
   /** Whether a replacement may be in another region. */
   mayMove: boolean
   relayHost: string | null
+  /** The name that leads to {@link relayHost}; null where there is none, or it does not yet. */
+  relayName: string | null
   /** Null where the instance has no IPv6 address beside {@link relayHost}. */
   relayHostV6: string | null
   srtlaPort: number | null
@@ -41,7 +43,7 @@ export interface RelaySessionRow extends StoredSessionTokens {
 /** The columns of {@link RelaySessionRow}. */
 export const relaySessionColumns = (sql: Sql) => sql`
   id, user_id, connection_id, region, state, reason, detail, version, command, command_seq, command_initiator, command_delivered_seq,
-  instance_id, binding, may_move, relay_host, relay_host_v6, srtla_port, publish_port, play_port, stats_port,
+  instance_id, binding, may_move, relay_host, relay_name, relay_host_v6, srtla_port, publish_port, play_port, stats_port,
   pair_token_sealed, relay_ws_token_sealed,
   created_at, active_at, grace_started_at, grace_ends_at, stopped_at`
 

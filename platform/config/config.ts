@@ -1,5 +1,6 @@
 /** Reads the configuration of the api and the worker from environment variables, checks it, and freezes it. */
 import { resolve } from 'node:path'
+import { getDomain } from 'tldts'
 import type { z } from 'zod'
 import type { SlsServer } from '../../domain/relay/engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
@@ -50,6 +51,16 @@ function* findConflictsOfWorker(v: Values): Iterable<string> {
     yield 'SVC_HETZNER_TOKEN is required for regions with "provider":"hetzner"'
   if (v.SVC_REGIONS.some(({ provider }) => provider !== 'local') && v.SVC_API_URL === undefined)
     yield 'SVC_API_URL is required for regions in a cloud, since their relays report to it'
+  yield* findNameConflicts(v)
+}
+
+function* findNameConflicts(v: Values): Iterable<string> {
+  if (v.SVC_RELAY_DOMAIN === undefined) return
+  for (const name of ['SVC_DNS_SERVER', 'SVC_DNS_KEY', 'SVC_FLEET_NAME'] as const)
+    if (v[name] === undefined) yield `${name} is required with SVC_RELAY_DOMAIN`
+  const site = v.SVC_SITE_URL === undefined ? null : getDomain(v.SVC_SITE_URL)
+  if (site !== null && site === getDomain(v.SVC_RELAY_DOMAIN))
+    yield `SVC_RELAY_DOMAIN shares the domain ${site} with SVC_SITE_URL: a relay could set cookies of the site`
 }
 
 function* findMissingSlsVariables(v: Values): Iterable<string> {
@@ -115,6 +126,8 @@ const configOf = (v: Values) => ({
     epoch: v.SVC_EPOCH,
     hetzner: { token: v.SVC_HETZNER_TOKEN, apiUrl: v.SVC_HETZNER_API_URL },
   },
+  /** Null without names of relays. */
+  relayNames: relayNamesOf(v),
   relay: {
     provisionTimeoutSeconds: v.SVC_RELAY_PROVISION_TIMEOUT_SECONDS,
     healthIntervalSeconds: v.SVC_RELAY_HEALTH_INTERVAL_SECONDS,
@@ -138,6 +151,9 @@ const configOf = (v: Values) => ({
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
 })
+
+const relayNamesOf = ({ SVC_RELAY_DOMAIN: domain, SVC_DNS_SERVER: server, SVC_DNS_KEY: key }: Values) =>
+  domain === undefined || server === undefined || key === undefined ? null : { domain, server, key }
 
 const TemporalVariables = Variables.pick({
   TEMPORAL_ADDRESS: true,

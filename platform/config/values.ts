@@ -131,6 +131,27 @@ export const srtPassphrase = z
   .regex(/^[A-Za-z0-9._-]{10,79}$/, 'is not 10 to 79 letters, digits, dots, hyphens and underscores')
 
 export const hostWithPort = z.string().regex(/^[^\s/]+:\d+$/, 'is not host:port')
+export const domain = z
+  .string()
+  .toLowerCase()
+  .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/, 'is not a domain such as relays.example.net')
+
+/** `host` or `host:port`, of a name server. */
+export const nameServer = z.string().transform((text, context) => {
+  const [, host, port = '53'] = /^([A-Za-z0-9.-]+)(?::(\d{1,5}))?$/.exec(text) ?? []
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) }
+  context.addIssue({ code: 'custom', message: 'is not a name or an IPv4 address, with a port or without' })
+  return z.NEVER
+})
+
+/** `name:secret`, with the secret in base64. */
+export const tsigKey = z.string().transform((text, context) => {
+  const [, name, secretText = ''] = /^([A-Za-z0-9.-]+):([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
+  if (name !== undefined && Buffer.from(secretText, 'base64').length >= 16) return { name, secret: secretText }
+  context.addIssue({ code: 'custom', message: 'is not name:secret with a secret of at least 16 bytes in base64' })
+  return z.NEVER
+})
+
 export const numericId = z.string().regex(/^\d+$/, 'is not a number')
 
 /** A price per month, with at most two decimals. */

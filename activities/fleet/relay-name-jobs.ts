@@ -1,0 +1,55 @@
+/** The job that makes the names of relays lead to the present instances of their connections. */
+import pLimit from 'p-limit'
+import type { Database } from '../../db/connection.ts'
+import {
+  type DueName,
+  deleteName,
+  isUnownedForLong,
+  listDueNames,
+  recordFailedName,
+  recordShownName,
+} from '../../db/fleet/relay-names.ts'
+import type { Config } from '../../platform/config/config.ts'
+import type { Logger } from '../../platform/log.ts'
+import { createDynamicUpdates, type RelayNames } from '../../providers/dns/dynamic-updates.ts'
+import type { Job } from '../worker/jobs.ts'
+
+interface Deps {
+  readonly config: Pick<Config, 'relayNames' | 'fleet'>
+  readonly sql: Database
+  readonly log: Logger
+}
+
+/** The most names of one run. The next run takes the rest, the longest due first. */
+const namesMax = 500
+const concurrentUpdatesMax = 8
+
+/** No job without a domain. */
+export function relayNameJobs({ config: { relayNames, fleet }, sql, log }: Deps): readonly Job[] {
+  if (relayNames === null || fleet.name === undefined) return []
+  const { domain, server, key } = relayNames
+  const secret = Buffer.from(key.secret, 'base64')
+  const names = createDynamicUpdates({ domain, server, key: { name: key.name, secret }, fleetName: fleet.name })
+  const run = async () => {
+    const due = await listDueNames(sql, namesMax)
+    await pLimit(concurrentUpdatesMax).map(due, (name) => updateName(name, names, { sql, log }))
+  }
+  return [{ name: 'update_names', everySeconds: 1, runSecondsMax: 120, run }]
+}
+
+async function updateName(due: DueName, names: RelayNames, { sql, log }: Pick<Deps, 'sql' | 'log'>): Promise<void> {
+  const { label, v4, v6, isUnowned } = due
+  try {
+    if (isUnowned) {
+      if (!(await isUnownedForLong(sql, label))) return
+      await names.remove(label)
+      await deleteName(sql, label)
+    } else {
+      await names.point(label, { v4, v6 })
+      await recordShownName(sql, due, names.domain)
+    }
+  } catch (error) {
+    log.warn({ err: error, label }, 'the name of a relay could not be written')
+    await recordFailedName(sql, due, (error as Error).message)
+  }
+}
