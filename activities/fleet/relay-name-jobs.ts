@@ -11,7 +11,8 @@ import {
 } from '../../db/fleet/relay-names.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
-import { createDynamicUpdates, type RelayNames } from '../../providers/dns/dynamic-updates.ts'
+import type { RelayNames } from '../../providers/dns/dynamic-updates.ts'
+import { createRelayNames } from '../../providers/dns/relay-names.ts'
 import type { Job } from '../worker/jobs.ts'
 
 interface Deps {
@@ -25,11 +26,9 @@ const namesMax = 500
 const concurrentUpdatesMax = 8
 
 /** No job without a domain. */
-export function relayNameJobs({ config: { relayNames, fleet }, sql, log }: Deps): readonly Job[] {
-  if (relayNames === null || fleet.name === undefined) return []
-  const { domain, server, key } = relayNames
-  const secret = Buffer.from(key.secret, 'base64')
-  const names = createDynamicUpdates({ domain, server, key: { name: key.name, secret }, fleetName: fleet.name })
+export function relayNameJobs({ config, sql, log }: Deps): readonly Job[] {
+  const names = createRelayNames(config)
+  if (names === undefined) return []
   const run = async () => {
     const due = await listDueNames(sql, namesMax)
     await pLimit(concurrentUpdatesMax).map(due, (name) => updateName(name, names, { sql, log }))

@@ -1,6 +1,7 @@
 /** Metrics of live relay sessions and of what they receive, read from Postgres. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
+import { failingNameSeconds } from '../../db/fleet/relay-names.ts'
 import { countUndeliveredCommands } from '../../db/relay/commands.ts'
 import { readLiveFigures } from '../../db/relay/figures.ts'
 import { countQuiet } from '../../domain/relay/health.ts'
@@ -15,7 +16,11 @@ export async function readRelayGauges(
   sql: Sql,
   { regions, relay }: Pick<Config, 'regions' | 'relay'>,
 ): Promise<(registry: Registry) => void> {
-  const [figures, undelivered] = await Promise.all([readLiveFigures(sql, relay), countUndeliveredCommands(sql)])
+  const [figures, undelivered, namesFailing] = await Promise.all([
+    readLiveFigures(sql, relay),
+    countUndeliveredCommands(sql),
+    failingNameSeconds(sql),
+  ])
   return (registry) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
       new Gauge({ name, help, labelNames, registers: [registry] })
@@ -51,6 +56,10 @@ export async function readRelayGauges(
     )
     gauge('svc_relay_commands_undelivered_age_seconds', 'Age of the oldest undelivered command.').set(
       undelivered.oldestSeconds,
+    )
+
+    gauge('svc_relay_names_failing_seconds', 'Since the name of a relay could not be written; 0 while all are.').set(
+      namesFailing,
     )
 
     const ofRegion = (name: string, help: string) => gauge(name, help, ['region'])

@@ -10,6 +10,8 @@ import type { RegionConfig } from '../../platform/config/regions.ts'
 import { createLog } from '../../platform/log.ts'
 import { withTimeout } from '../../platform/timeout.ts'
 import { createBilling } from '../../providers/billing/billing.ts'
+import type { RelayNames } from '../../providers/dns/dynamic-updates.ts'
+import { createRelayNames } from '../../providers/dns/relay-names.ts'
 import { checkSmtp } from '../../providers/mail/smtp.ts'
 import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { type Check, type Finding, fail, ok, warn } from './check.ts'
@@ -21,6 +23,7 @@ export function providerChecks(config: Config, { sql, obstacle }: DatabaseAccess
   const hasCloud = config.regions.some(({ provider }) => provider !== 'local')
   // The user data of cloud instances needs the program of relays, which is built at its first use.
   const providers = hasCloud ? createRelayProviders(config, createLog('doctor', 'silent')) : undefined
+  const names = createRelayNames(config)
   const checkRegion = async (config: RegionConfig): Promise<Finding> => {
     const { region, provider: kind } = config
     const provider = (await providers)?.get(region)
@@ -49,9 +52,19 @@ export function providerChecks(config: Config, { sql, obstacle }: DatabaseAccess
   }
   return [
     ...config.regions.map((region) => ({ name: `region:${region.region}`, run: () => checkRegion(region) })),
+    ...(names ? [{ name: 'relay-names', run: () => checkNames(names) }] : []),
     ...(sql ? [{ name: 'billing', run: () => checkBilling(config, sql) }] : []),
     { name: 'smtp', run: () => checkMail(config) },
   ]
+}
+
+async function checkNames(names: RelayNames): Promise<Finding> {
+  try {
+    await withTimeout(callMillisMax, 'the name server took too long', () => names.check())
+    return ok(`the name server has ${names.domain}`)
+  } catch (error) {
+    return fail((error as Error).message, 'Correct SVC_DNS_SERVER and SVC_RELAY_DOMAIN (docs/relays.md, "Names").')
+  }
 }
 
 async function checkBilling(config: Config, sql: Database): Promise<Finding> {

@@ -37,6 +37,8 @@ export interface RelayNames {
    * {@link NameError}.
    */
   point(label: string, addresses: NameAddresses): Promise<void>
+  /** Rejects with {@link NameError} unless the server answers for the domain. Changes nothing. */
+  check(): Promise<void>
   /** Removes a name with all of its records. Safe to repeat. Rejects with {@link NameError}. */
   remove(label: string): Promise<void>
 }
@@ -104,6 +106,16 @@ export function createDynamicUpdates(options: DynamicUpdateOptions): RelayNames 
       if (created !== codes.success) throw refusal(name, created)
       return expectShown(options, name, addresses)
     },
+    check: async () => {
+      try {
+        const resolver = await resolverOf(options)
+        await resolver.resolveSoa(domain)
+      } catch (error) {
+        throw new NameError('unreachable', `the name server ${server.host}: ${(error as Error).message}`, {
+          cause: error,
+        })
+      }
+    },
     remove: async (label) => {
       const name = nameOf(label)
       const isOurs: Prerequisite = { type: 'equals', name, record: 'TXT', data: mark }
@@ -130,14 +142,16 @@ function encodeV6(address: string): Buffer {
   return Buffer.from(all.flatMap((group) => [group >> 8, group & 0xff]))
 }
 
-/** Rejects unless the server shows what was written. */
-async function expectShown(
-  { server, millisMax = defaultMillisMax }: DynamicUpdateOptions,
-  name: string,
-  { v4, v6 }: NameAddresses,
-): Promise<void> {
+async function resolverOf({ server, millisMax = defaultMillisMax }: DynamicUpdateOptions): Promise<Resolver> {
   const resolver = new Resolver({ timeout: millisMax, tries: 1 })
   resolver.setServers([await socketAddressOf(server)])
+  return resolver
+}
+
+/** Rejects unless the server shows what was written. */
+async function expectShown(options: DynamicUpdateOptions, name: string, { v4, v6 }: NameAddresses): Promise<void> {
+  const { server } = options
+  const resolver = await resolverOf(options)
   const shown = async (type: 'A' | 'AAAA'): Promise<string | null> => {
     try {
       const [address = null] = type === 'A' ? await resolver.resolve4(name) : await resolver.resolve6(name)

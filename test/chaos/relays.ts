@@ -1,5 +1,6 @@
 /** The simulated relays: programs on the instances of the cloud, which report their health over HTTP. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { withSignal } from '../../platform/timeout.ts'
 import { interpretReply } from '../../relay-node/health-report.ts'
 import type { Cloud, CloudInstance } from './cloud.ts'
 import type { Journal } from './journal.ts'
@@ -78,28 +79,26 @@ export class SimulatedRelays {
     if (sessionId === null) throw new Error(`${instanceId} was created without a session`)
     const sentAt = Date.now()
     try {
-      const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-relay-auth': relayAuthSecret },
-        body: JSON.stringify({
-          session_id: sessionId,
-          instance_id: instanceId,
-          wait_seconds: waitSeconds,
-          stats: { publishing: true },
-        }),
-        signal: AbortSignal.any([AbortSignal.timeout(requestMillisMax), relay.end.signal]),
+      const report = { session_id: sessionId, instance_id: instanceId, stats: { publishing: true } }
+      const { status, body } = await withSignal(requestMillisMax, relay.end.signal, async (signal) => {
+        const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-relay-auth': relayAuthSecret },
+          body: JSON.stringify({ ...report, wait_seconds: waitSeconds }),
+          signal,
+        })
+        return { status: reply.status, body: (await reply.json().catch(() => ({}))) as { state?: string } }
       })
-      const body = (await reply.json().catch(() => ({}))) as { state?: string }
-      if (reply.status === 200 && body.state) {
+      if (status === 200 && body.state) {
         this.journal.accept('report')
         this.journal.see(sessionId, body.state, sentAt)
         this.journal.reports.push({ sessionId, instanceId, sentAt, answeredAt: Date.now() })
       }
-      const outcome = interpretReply(reply.status, body, intervalMillis / 1000)
+      const outcome = interpretReply(status, body, intervalMillis / 1000)
       if (outcome.type === 'ended') relay.isRunning = false
       if (outcome.type !== 'accepted') this.journal.refuse('report', outcome.type === 'assigned' ? '' : outcome.reason)
-      if (reply.status >= 500 && reply.status !== 502 && reply.status !== 503)
-        this.journal.unexpected.set(`report got ${reply.status}`, Date.now())
+      if (status >= 500 && status !== 502 && status !== 503)
+        this.journal.unexpected.set(`report got ${status}`, Date.now())
       return outcome.type === 'accepted' ? Math.max(outcome.nextSeconds * 1000, pauseMillisMin) : intervalMillis
     } catch {
       this.journal.refuse('report', 'no answer')

@@ -173,9 +173,9 @@ const toleranceSeconds = 0.001
 const breakSecondsMax = 15
 
 /**
- * Compares the ledger of relay time with the transitions: one interval for each relay of a session that was active, from
- * its first transition to active to its stop, or to the earlier end that the rule for silent relays gives. Between two
- * relays no time counts.
+ * Compares the ledger of relay time with the transitions: one interval for each relay of a session that was active,
+ * from its first transition to active to its stop, or to the earlier end that the rule for silent relays gives. Between
+ * two relays no time counts.
  */
 export async function findBrokenUsage(
   sql: Database,

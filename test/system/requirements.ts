@@ -3,6 +3,7 @@ import { findBindError } from '../../platform/bindable-host.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
 import { findProgram } from '../../platform/find-program.ts'
 import { findKustomize } from '../support/kustomize.ts'
+import { findNamed } from '../support/name-server.ts'
 import { findPgBouncer } from '../support/pgbouncer-program.ts'
 import { findPostgresPrograms } from '../support/postgres-programs.ts'
 import { findTestServer } from '../support/temporal-test-server.ts'
@@ -69,6 +70,11 @@ const requirements: readonly Requirement[] = [
       'Debian or Ubuntu:  apt-get install --no-install-recommends caddy',
       'macOS:             brew install caddy',
     ],
+  },
+  {
+    purpose: 'write names to a name server',
+    missing: findNamed() === undefined ? ['named of BIND'] : [],
+    install: ['Debian or Ubuntu:  apt-get install --no-install-recommends bind9'],
   },
   {
     purpose: 'run the service behind a pooler',
