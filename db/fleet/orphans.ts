@@ -111,7 +111,9 @@ export const markOrphan = async (sql: Sql, instanceId: string, sessionId: string
     insert into instances (instance_id, session_id, region, unowned_since)
     select ${instanceId}, id, region, now() - interval '1 minute' from relay_sessions
     where id = ${sessionId} and state = 'stopped'
-    on conflict (instance_id) do update set gone_at = null,
+    on conflict (instance_id) do update set
+      -- A report that was sent before the instance was destroyed is answered after it.
+      gone_at = case when instances.gone_at > now() - make_interval(secs => ${listAgeSecondsMax}) then instances.gone_at end,
       unowned_since = least(instances.unowned_since, excluded.unowned_since)
       where instances.session_id = excluded.session_id`
 }
