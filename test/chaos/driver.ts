@@ -1,7 +1,7 @@
 /** Carries out a plan against the service, heals it, and lets it settle. */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sendSignal } from '../../platform/processes.ts'
+import { isRunning, sendSignal } from '../../platform/processes.ts'
 import { listLocalRelays, relayFolderOf } from '../../providers/relay/local-relays.ts'
 import { AccountBrowser } from './browsers.ts'
 import type { Cloud } from './cloud.ts'
@@ -172,6 +172,8 @@ export class Driver {
         return relays.lose(action.position, cloud)
       case 'kill_relay':
         return this.#killRelay(action.position)
+      case 'freeze_relay':
+        return this.#freezeRelay(action.position, action.forMillis)
       case 'disable':
         return this.#disableNewAccount()
     }
@@ -179,11 +181,25 @@ export class Driver {
 
   /** Kills the process of a relay of the local provider. */
   async #killRelay(position: number): Promise<void> {
-    const processes = await listLocalRelays(relayFolderOf(this.#options.service.dataDir))
-    const relay = processes[Math.floor(position * processes.length)]
+    const relay = await this.#pickProcess(position)
     if (!relay) return
     this.#options.journal.relayKills.push({ sessionId: relay.sessionId, at: Date.now() })
     sendSignal(relay.pid, 'SIGKILL')
+  }
+
+  /** Stops the process of a relay of the local provider for a while, as when its machine hangs. */
+  async #freezeRelay(position: number, millis: number): Promise<void> {
+    const relay = await this.#pickProcess(position)
+    if (!relay) return
+    sendSignal(relay.pid, 'SIGSTOP')
+    await sleep(millis)
+    // It may have been replaced, and ended by the worker.
+    if (await isRunning(relay)) sendSignal(relay.pid, 'SIGCONT')
+  }
+
+  async #pickProcess(position: number) {
+    const processes = await listLocalRelays(relayFolderOf(this.#options.service.dataDir))
+    return processes[Math.floor(position * processes.length)]
   }
 
   /** A new account subscribes, starts a relay, and is disabled. */

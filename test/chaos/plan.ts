@@ -37,7 +37,7 @@ export type Action =
   | { readonly type: 'disconnect'; readonly account: number; readonly connection: string }
   | { readonly type: 'grant' | 'deny_relays'; readonly account: number; readonly forMillis: number }
   | { readonly type: 'disable' }
-  | { readonly type: 'silence_relay'; readonly position: number; readonly forMillis: number }
+  | { readonly type: 'silence_relay' | 'freeze_relay'; readonly position: number; readonly forMillis: number }
   | { readonly type: 'lose_relay' | 'kill_relay'; readonly position: number }
 
 export type TimedAction = Action & { readonly atMillis: number }
@@ -87,7 +87,8 @@ const actionWeights: Readonly<Record<Action['type'], number>> = {
   disable: 1,
   silence_relay: 3,
   lose_relay: 2,
-  kill_relay: 1,
+  kill_relay: 2,
+  freeze_relay: 2,
 }
 
 const billingWeights: Readonly<Record<BillingStep, number>> = {
@@ -164,6 +165,7 @@ function planAction(random: Random): Action {
     case 'disable':
       return { type }
     case 'silence_relay':
+    case 'freeze_relay':
       return { type, position, forMillis }
     case 'lose_relay':
     case 'kill_relay':
