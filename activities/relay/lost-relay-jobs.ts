@@ -7,9 +7,10 @@ import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import {
   listGone,
+  listNewRelays,
   listQuietSessions,
+  listRelaysAfter,
   listSuspects,
-  listUnknownRelays,
   type ProbedRelay,
   recordGone,
   recordSuspicions,
@@ -45,37 +46,67 @@ const introductionsMax = 64
 /** Above the number of relays that a worker looks after. */
 const knownMax = 20_000
 
+/** Suspects in a cloud that one run asks for, since providers limit calls. An outage of a region has many suspects. */
+const cloudSuspectsMax = 20
+/** The time between two questions about one of them. */
+const cloudPauseMillis = 5_000
+
+/** What a worker remembers between two runs. */
+interface Memory {
+  /** The relays that have answered this worker, by instance: the one that answered last is last. */
+  readonly answered: Map<string, ProbedRelay>
+  /** When the provider was asked for a suspect last, by instance. */
+  readonly askedAt: Map<string, number>
+  /** The last of the sessions whose relays this worker has looked at, in the order of their ids. */
+  cursor: string | null
+}
+
 export function lostRelayJobs(deps: LostRelayJobDeps): readonly Job[] {
   const { healthTimeoutSeconds } = deps.config.relay
-  /** The relays that have answered this worker, by instance: the one that answered last is last. */
-  const answered = new Map<string, ProbedRelay>()
+  const memory: Memory = { answered: new Map(), askedAt: new Map(), cursor: null }
   return [
     {
       name: 'watch_relays',
       everySeconds: Math.max(0.25, Math.min(1, healthTimeoutSeconds / 20)),
       runSecondsMax: 60,
-      run: () => watchRelays(deps, answered),
+      run: () => watchRelays(deps, memory),
     },
   ]
 }
 
-async function watchRelays(deps: LostRelayJobDeps, answered: Map<string, ProbedRelay>): Promise<void> {
+async function watchRelays(deps: LostRelayJobDeps, memory: Memory): Promise<void> {
   const { sql, log, metrics } = deps
   // Signals that were lost are repeated.
   await signalGone(await listGone(sql, suspectsMax), deps)
   await suspectLateRelays(deps)
-  const suspects = await listSuspects(sql, suspectsMax)
+  const suspects = chooseDue(await listSuspects(sql, suspectsMax), deps, memory.askedAt)
   // All at once, since a probe mostly waits.
   const watched = suspects.map(async (relay) => {
-    const proof = await findProof(relay, deps, answered)
+    const proof = await findProof(relay, deps, memory.answered)
     if (proof === undefined) return
     log.warn({ session_id: relay.id, instance_id: relay.instanceId, proof }, 'a relay is gone')
-    answered.delete(relay.instanceId ?? '')
+    memory.answered.delete(relay.instanceId ?? '')
     metrics.countGoneRelay({ region: relay.region, proof })
     await recordGone(sql, relay)
     await signalGone([relay], deps)
   })
-  await Promise.all([...watched, introduce(deps, answered)])
+  await Promise.all([...watched, introduce(deps, memory)])
+}
+
+/** All of this machine, and some of those in a cloud. */
+function chooseDue(
+  suspects: readonly ProbedRelay[],
+  { providers }: LostRelayJobDeps,
+  askedAt: Map<string, number>,
+): ProbedRelay[] {
+  const now = Date.now()
+  for (const [instanceId, at] of askedAt) if (now - at >= cloudPauseMillis) askedAt.delete(instanceId)
+  const isLocal = ({ region }: ProbedRelay) => providers.get(region)?.hasSharedHost === true
+  const inCloud = suspects
+    .filter((relay) => !isLocal(relay) && !askedAt.has(relay.instanceId ?? ''))
+    .slice(0, cloudSuspectsMax)
+  for (const { instanceId } of inCloud) askedAt.set(instanceId ?? '', now)
+  return [...suspects.filter(isLocal), ...inCloud]
 }
 
 async function signalGone(sessions: readonly BoundSession[], deps: LostRelayJobDeps): Promise<void> {
@@ -147,9 +178,16 @@ async function isReachable(
   return answers.includes('answered')
 }
 
-/** Probes relays that have not answered this worker yet, a few in each run. */
-async function introduce({ sql, config }: LostRelayJobDeps, answered: Map<string, ProbedRelay>): Promise<void> {
-  const unknown = await listUnknownRelays(sql, [...answered.keys()], introductionsMax)
+/** Probes relays that have not answered this worker yet: new ones at once, and the others a few in each run. */
+async function introduce({ sql, config }: LostRelayJobDeps, memory: Memory): Promise<void> {
+  const { answered } = memory
+  const [recent, next] = await Promise.all([
+    listNewRelays(sql, introductionsMax),
+    listRelaysAfter(sql, memory.cursor, introductionsMax),
+  ])
+  memory.cursor = next.length < introductionsMax ? null : (next.at(-1)?.id ?? null)
+  const byInstance = new Map([...recent, ...next].map((relay) => [relay.instanceId ?? '', relay]))
+  const unknown = [...byInstance.values()].filter(({ instanceId }) => !answered.has(instanceId ?? ''))
   const limit = pLimit(concurrentProbesMax)
   await limit.map(unknown, async (relay) => {
     const answer: ProbeAnswer = await probeRelay(relay, { arePrivateAllowed: isPrivateAllowed(config, relay.region) })

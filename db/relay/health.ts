@@ -280,13 +280,21 @@ export const listSuspects = async (sql: Sql, limit: number): Promise<ProbedRelay
       and (h.gone_at is null or h.gone_at < h.last_report_at)
     order by h.suspect_since limit ${limit}`
 
-/** Those of the active relays that are not among the known ones, a few at a time. */
-export const listUnknownRelays = async (sql: Sql, known: readonly string[], limit: number): Promise<ProbedRelay[]> =>
+/** The relays of sessions that have become active lately, the last one first. */
+export const listNewRelays = async (sql: Sql, limit: number): Promise<ProbedRelay[]> =>
   sql<ProbedRelay[]>`
     select ${probedColumns(sql)}
     from relay_sessions s left join instances i on i.instance_id = s.instance_id
-    where s.state = 'active' and s.stats_port is not null and s.instance_id <> all(${known}::text[])
-    order by s.active_at desc limit ${limit}`
+    where s.state = 'active' and s.stats_port is not null and s.instance_bound_at > now() - interval '30 seconds'
+    order by s.instance_bound_at desc limit ${limit}`
+
+/** A part of the relays of active sessions, in the order of the sessions' ids. @param after null for the first part. */
+export const listRelaysAfter = async (sql: Sql, after: string | null, limit: number): Promise<ProbedRelay[]> =>
+  sql<ProbedRelay[]>`
+    select ${probedColumns(sql)}
+    from relay_sessions s left join instances i on i.instance_id = s.instance_id
+    where s.state = 'active' and s.stats_port is not null ${after === null ? sql`` : sql`and s.id > ${after}`}
+    order by s.id limit ${limit}`
 
 /** Records that a relay was proved to be gone. A report after it shows that it is not. */
 export const recordGone = async (sql: Sql, { id, instanceId }: BoundSession): Promise<void> => {
