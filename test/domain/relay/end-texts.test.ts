@@ -1,6 +1,6 @@
 /** The sentences that say why a relay ended. */
 import { describe, expect, test } from 'vitest'
-import { describeRelayEnd } from '../../../domain/relay/end-texts.ts'
+import { describeRelayEnd, formatAway } from '../../../domain/relay/end-texts.ts'
 import { initiators, legalTransitions, provisioningDetails } from '../../../domain/relay/session.ts'
 
 type End = Parameters<typeof describeRelayEnd>[0]
@@ -49,6 +49,11 @@ describe('the text of the end of a relay', () => {
     expect(disconnect('operator', lost)).toBe(disconnect('operator', null))
   })
 
+  test('of a session whose relays failed again and again names that, and what to do', () => {
+    const end = { reason: 'force_disconnected', initiator: 'system', cause: lost, detail: 'relay_unstable' }
+    expect(textOf(end)).toMatch(/^It lost four machines .* Start it again/)
+  })
+
   test('of a failed start contains what stood in the way, if that is stored', () => {
     const failure = (detail: string | null) => textOf({ reason: 'provision_failed', initiator: 'system', detail })
     const known = provisioningDetails.map(failure)
@@ -63,4 +68,13 @@ describe('the text of the end of a relay', () => {
     expect(textOf({ initiator: 'robot' })).toBe('It was stopped.')
     expect(textOf({ reason: 'force_disconnected', initiator: 'robot' })).toBe('It was disconnected.')
   })
+})
+
+test.each([
+  [0, '1 s'],
+  [5.6, '6 s'],
+  [59.7, '1 min'],
+  [125, '2 min 5 s'],
+])('a stream that was away for %d s was so for %s', (seconds, text) => {
+  expect(formatAway(seconds)).toBe(text)
 })

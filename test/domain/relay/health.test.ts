@@ -6,10 +6,13 @@ import {
   absenceSeconds,
   countQuiet,
   findObjection,
+  heldReportSecondsMax,
   isCheckedForObjections,
+  isLate,
   isOverdue,
   isRegionalOutage,
   isUnheard,
+  lateReportSeconds,
   type ObservedSession,
   type Presence,
   type Reception,
@@ -461,5 +464,39 @@ describe('for any observation', () => {
         expect(findObjection('deadline', later, settings)).toBeUndefined()
       }),
     )
+  })
+})
+
+describe('a relay that holds its reports open', () => {
+  const quietFor = (lastReportSeconds: number, fields: Partial<ActiveObservation> = {}): ActiveObservation => ({
+    region: 'eu',
+    activeSeconds: 1000,
+    activeInRegion: 1,
+    lastReportSeconds,
+    api: present,
+    path: present,
+    ...fields,
+  })
+
+  test('is late when the hold and three seconds have passed', () => {
+    expect([heldReportSecondsMax(20), lateReportSeconds(20)]).toEqual([20 / 3, 3])
+    expect(isLate(quietFor(9), 20)).toBe(false)
+    expect(isLate(quietFor(10), 20)).toBe(true)
+  })
+
+  test('is not late while its reports could not be received', () => {
+    expect(isLate(quietFor(15, { api: lastSeen(60) }), 20)).toBe(false)
+    expect(isLate(quietFor(15, { path: presentFor(2) }), 20)).toBe(false)
+    expect(isLate(quietFor(15, { activeSeconds: 5 }), 20)).toBe(false)
+  })
+
+  test.each<[string, number | null, number | null, boolean]>([
+    ['that was not proved', null, 5, true],
+    ['that a report has refuted', 8, 5, true],
+    ['that no report has refuted', 2, 5, false],
+    ['of a relay that never reported', 2, null, false],
+  ])('a loss %s', (_, goneSeconds, lastReportSeconds, isOutdated) => {
+    const objection = findObjection('relay_gone', { ...whileActive, goneSeconds, lastReportSeconds }, settings)
+    expect(objection).toEqual(isOutdated ? { type: 'outdated' } : undefined)
   })
 })

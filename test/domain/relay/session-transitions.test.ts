@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import {
   decideTransitions,
+  detailOf,
   graceSecondsAfter,
+  isAwaitingReplacement,
   type RelaySessionEvent,
   type RelaySessionState,
 } from '../../../domain/relay/session.ts'
@@ -176,4 +178,60 @@ test('the grace after lost health is as long as configured, and so is the one af
   expect(graceAfter({ type: 'health_lost' })).toEqual([120])
   expect(graceAfter(command('stop'))).toEqual([30])
   expect(graceAfter(command('disconnect'))).toEqual([30, null])
+})
+
+describe('a session whose instances are replaced', () => {
+  const settings = { ...provisioning.settings, replacementSeconds: 300 }
+  const active: RelaySessionState = { ...states.active, settings }
+  const waiting: RelaySessionState = { ...states['grace for lost health'], settings }
+  const gone: RelaySessionEvent = { type: 'instance_gone', instanceId: 'i' }
+
+  test('waits for another one when its instance is gone, in a grace that is long enough', () => {
+    const [lost] = decideTransitions(active, gone, createdAt)
+    expect(lost).toEqual({ to: 'grace', reason: 'health_lost', initiator: 'system' })
+    expect(lost && graceSecondsAfter(active, lost)).toBe(300)
+    expect(transitionsOf(waiting, gone, createdAt)).toEqual([])
+    expect(isAwaitingReplacement(waiting)).toBe(true)
+  })
+
+  test('has at least the grace for lost health', () => {
+    const short = { ...active, settings: { ...settings, replacementSeconds: 10 } }
+    const [lost] = decideTransitions(short, { type: 'health_lost' }, createdAt)
+    expect(lost && graceSecondsAfter(short, lost)).toBe(120)
+  })
+
+  test('loses its health by a proof about its own instance only', () => {
+    expect(transitionsOf(active, { type: 'relay_gone', instanceId: 'i' }, createdAt)).toEqual([
+      'grace health_lost system',
+    ])
+    expect(transitionsOf(active, { type: 'relay_gone', instanceId: 'other' }, createdAt)).toEqual([])
+    expect(transitionsOf(waiting, { type: 'relay_gone', instanceId: 'i' }, createdAt)).toEqual([])
+  })
+
+  test('ends when it is unstable, and only while it is active', () => {
+    expect(transitionsOf(active, { type: 'relay_unstable' }, createdAt)).toEqual([
+      'grace health_lost system',
+      'stopped force_disconnected system',
+    ])
+    expect(transitionsOf(waiting, { type: 'relay_unstable' }, createdAt)).toEqual([])
+  })
+
+  test('is not one of an earlier version, nor one without replacements', () => {
+    for (const replacementSeconds of [undefined, 0]) {
+      const session = { ...states['grace for lost health'], settings: { ...provisioning.settings, replacementSeconds } }
+      expect(isAwaitingReplacement(session as RelaySessionState)).toBe(false)
+    }
+  })
+
+  test.each<[RelaySessionEvent, string | null]>([
+    [{ type: 'health_lost' }, 'relay_silent'],
+    [gone, 'relay_gone'],
+    [{ type: 'relay_gone', instanceId: 'i' }, 'relay_gone'],
+    [{ type: 'relay_unstable' }, 'relay_unstable'],
+    [{ type: 'provision_failed', detail: 'quota' }, 'quota'],
+    [{ type: 'provision_failed' }, null],
+    [command('stop'), null],
+  ])('%o leaves the detail %s', (event, detail) => {
+    expect(detailOf(event)).toBe(detail)
+  })
 })
