@@ -58,8 +58,10 @@ function* findNameConflicts(v: Values): Iterable<string> {
   if (v.SVC_RELAY_DOMAIN === undefined) return
   for (const name of ['SVC_DNS_SERVER', 'SVC_DNS_KEY', 'SVC_FLEET_NAME'] as const)
     if (v[name] === undefined) yield `${name} is required with SVC_RELAY_DOMAIN`
-  const site = v.SVC_SITE_URL === undefined ? null : getDomain(v.SVC_SITE_URL)
-  if (site !== null && site === getDomain(v.SVC_RELAY_DOMAIN))
+  // Browsers keep cookies apart below the suffixes of private domains too.
+  const options = { allowPrivateDomains: true }
+  const site = v.SVC_SITE_URL === undefined ? null : getDomain(v.SVC_SITE_URL, options)
+  if (site !== null && site === getDomain(v.SVC_RELAY_DOMAIN, options))
     yield `SVC_RELAY_DOMAIN shares the domain ${site} with SVC_SITE_URL: a relay could set cookies of the site`
 }
 

@@ -207,6 +207,48 @@ test('two regions with the same name are rejected', () => {
   ])
 })
 
+describe('names of relays', () => {
+  const names = {
+    ...complete,
+    SVC_FLEET_NAME: 'tests',
+    SVC_RELAY_DOMAIN: 'Relays.Example.net',
+    SVC_DNS_SERVER: 'ns1.example.net',
+    SVC_DNS_KEY: `svc:${Buffer.alloc(32).toString('base64')}`,
+  }
+
+  test('need a name server, its key and the name of the fleet, which the worker checks', () => {
+    expect(readConfig(complete).relayNames).toBeNull()
+    expect(readWorkerConfig(names).relayNames).toMatchObject({
+      domain: 'relays.example.net',
+      server: { host: 'ns1.example.net', port: 53 },
+      key: { name: 'svc' },
+    })
+    for (const name of ['SVC_DNS_SERVER', 'SVC_DNS_KEY', 'SVC_FLEET_NAME'] as const)
+      expect(() => readWorkerConfig({ ...names, [name]: undefined })).toThrow(
+        `${name} is required with SVC_RELAY_DOMAIN`,
+      )
+  })
+
+  test('may not share the registrable domain of the site', () => {
+    const withSite = (SVC_SITE_URL: string) => () => readWorkerConfig({ ...names, SVC_SITE_URL })
+    expect(withSite('https://example.net')).toThrow('SVC_RELAY_DOMAIN shares the domain example.net with SVC_SITE_URL')
+    expect(withSite('https://app.example.net')).toThrow('shares the domain')
+    expect(withSite('https://example.com')).not.toThrow()
+    // Each name below a public suffix is a domain of its own.
+    const below = { ...names, SVC_RELAY_DOMAIN: 'relays.github.io', SVC_SITE_URL: 'https://site.github.io' }
+    expect(() => readWorkerConfig(below)).not.toThrow()
+  })
+
+  test.each([
+    ['SVC_RELAY_DOMAIN', 'relays', 'is not a domain'],
+    ['SVC_DNS_SERVER', 'ns1.example.net:port', 'is not a name or an IPv4 address'],
+    ['SVC_DNS_KEY', 'a-secret', 'is not name:secret'],
+    ['SVC_DNS_KEY', 'svc:c2hvcnQ=', 'is not name:secret'],
+  ])('%s is not %s', (name, text, problem) => {
+    expect(() => readWorkerConfig({ ...names, [name]: text })).toThrow(problem)
+  })
+})
+
 test('a region at Hetzner requires a token, which only the worker needs', () => {
   const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13' }
   const regions = JSON.stringify([{ region: 'de', display_name: 'Germany', provider: 'hetzner', hetzner }])
