@@ -114,12 +114,7 @@ const table = {
     },
   },
   warm: {
-    warm_start_p50: {
-      what: 'answered start → first admitted handshake, with a warm instance, over one call and one report',
-      unit: 'ms',
-      ...atMost(1.2),
-    },
-    warm_active_p50: { what: `${localStart}, with a warm instance`, unit: 'ms' },
+    warm_start_p50: { what: `${localStart}, with a warm instance`, unit: 'ms', ...atMost(1.2) },
     cold_start_p50: { what: `${localStart}, without one`, unit: 'ms' },
   },
   video: {
