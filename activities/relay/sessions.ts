@@ -125,14 +125,7 @@ async function reserveSomewhere(
   return atHome
 }
 
-/** Makes the ports of a new instance those of its connection. */
-async function keepPorts(
-  sql: Database,
-  { instanceId, endpoint }: RelayInstance,
-  wanted: RelayPorts | null,
-  log: Logger,
-): Promise<void> {
-  await recordPorts(sql, instanceId, null)
+function warnOfOtherPorts({ instanceId, endpoint }: RelayInstance, wanted: RelayPorts | null, log: Logger): void {
   if (wanted !== null && portNames.some((name) => wanted[name] !== endpoint[name]))
     log.warn({ instance_id: instanceId }, 'a relay has other ports than its connection had: one of them was taken')
 }
@@ -171,7 +164,8 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (launched === undefined) return { type: 'not_wanted' }
       const { instanceId } = launched
       const hasReported = await bindInstance(sql, sessionId, instanceId)
-      await keepPorts(sql, launched, ports, log)
+      await recordPorts(sql, instanceId, null)
+      warnOfOtherPorts(launched, ports, log)
       return { type: 'created', instanceId, hasReported }
     },
 
@@ -193,7 +187,8 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       const target = { sessionId, region, streamToken, binding, ports }
       const launched = await launchInstance(deps, instance, target).catch(failCreation)
       if (launched === undefined) return { type: 'not_wanted' }
-      await keepPorts(sql, launched, ports, log)
+      // The connection gets its ports with its first report.
+      warnOfOtherPorts(launched, ports, log)
       return { type: 'created', instanceId: launched.instanceId }
     },
 

@@ -1,6 +1,6 @@
 /**
  * Reports of relays with a session that are held open. A connection that ends meanwhile shows at once that the relay,
- * or the way to it, is gone. A change of the session ends the wait, so that the relay reports again and hears of it.
+ * or the way to it, is gone. A change of the session ends the wait, so that the relay reports again and gets it.
  */
 import type { Socket } from 'node:net'
 import { Gauge, type Registry } from 'prom-client'
@@ -23,8 +23,8 @@ export interface HeldReport {
 
 export interface HeldReports {
   readonly canHold: () => boolean
-  /** To be called with each report of a session, since the next one after a held report is expected at once. */
-  heard(sessionId: string): void
+  /** To be called with each report of a session: the one that was expected after a held report has come. */
+  endExpectation(sessionId: string): void
   /** Resolves with the seconds that the report was held. */
   hold(report: HeldReport): Promise<number>
   countHeld(): number
@@ -56,13 +56,13 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
       log.warn({ err: error, session_id: id }, 'the end of an open report could not be stored'),
     )
   }
-  const heard = (sessionId: string): void => {
+  const endExpectation = (sessionId: string): void => {
     clearTimeout(expected.get(sessionId))
     expected.delete(sessionId)
   }
   /** The next report may come to another process, which stores it. */
   const expectNext = (sessionId: string, instanceId: string): void => {
-    heard(sessionId)
+    endExpectation(sessionId)
     const onLate = () => {
       expected.delete(sessionId)
       suspect(sessionId, instanceId, lateSeconds)
@@ -76,7 +76,7 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
 
   return {
     canHold: () => !isStopped && held.size < heldMax,
-    heard,
+    endExpectation,
     hold: async ({ sessionId, instanceId, seconds, socket }) => {
       // The relay has connected again.
       held.get(sessionId)?.()
@@ -91,7 +91,7 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
         }
         const onClose = () => {
           end()
-          heard(sessionId)
+          endExpectation(sessionId)
           if (!isStopped) suspect(sessionId, instanceId, 0)
         }
         const timeout = setTimeout(end, seconds * 1000)
@@ -104,7 +104,7 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
     countHeld: () => held.size,
     stop: async () => {
       isStopped = true
-      for (const sessionId of [...expected.keys()]) heard(sessionId)
+      for (const sessionId of [...expected.keys()]) endExpectation(sessionId)
       for (const end of [...held.values()]) end()
     },
   }

@@ -10,7 +10,7 @@ export interface SessionRecordRow {
   region: string
   state: RelayState
   reason: RelayReason
-  /** Why provisioning failed, where the provider stated it. */
+  /** What the reason leaves open. */
   detail: SessionDetail | null
   /** Who caused the last transition; null before the first one. */
   initiator: Initiator | null

@@ -97,7 +97,7 @@ export type Notification =
         EndCause & {
           /** Null when the relay did not end out of a grace. */
           readonly cause: EndCause | null
-          /** Why provisioning failed, where it is known. */
+          /** What the reason leaves open, where it is known. */
           readonly detail: SessionDetail | null
           readonly created_at: Timestamp
         }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'
 import { fakeInstanceId } from '../support/fake-relay-provider.ts'
 import { startFakeRelayService } from '../support/fake-relays.ts'
+import { connectSocket } from '../support/relay-sockets.ts'
 import { eventually, freeze, operator, type RelayUser, relayProcesses, startService } from '../support/relays.ts'
 import { longRelayTimeouts } from '../support/subscribers.ts'
 
@@ -154,6 +155,20 @@ describe('a relay that is proved to be gone', () => {
     expect(usage?.endedAt).toEqual(replacement?.lastReportAt)
   })
 
+  test('is announced to those who watch the session, with each change', async () => {
+    const { user, sessionId } = await startActive()
+    const token = (await user.active()).sessions.find(({ session_id }) => session_id === sessionId)?.relay_ws_token
+    const watcher = await connectSocket(fake.api.url, { token })
+    await replace(sessionId)
+    await watcher.message(({ session }) => session.detail === 'relay_gone')
+    await watcher.message(({ session }) => session.detail === 'relay_replaced' && session.state === 'active')
+    expect(watcher.states().filter((state, index, all) => state !== all[index - 1])).toEqual([
+      'active',
+      'grace',
+      'active',
+    ])
+  })
+
   test('is answered that another one has taken over, and is destroyed', async () => {
     const { sessionId } = await startActive()
     const instanceId = await replace(sessionId)
@@ -240,8 +255,8 @@ describe('while a lost relay is replaced', () => {
     expect(await until(sessionId, ({ state }) => state === 'active')).toMatchObject({ instance_id: second })
   })
 
-  test('a drained region gets no other relay, and the session waits in its grace', async () => {
-    const { sessionId } = await startActive()
+  test('a drained region gets no other relay until it is resumed, and a start then begins at once', async () => {
+    const { user, sessionId } = await startActive()
     await sql`insert into regions (region, drained_at) values (${fakeRegion}, now()) on conflict (region) do update set drained_at = now()`
     try {
       await proveGone(sessionId)
@@ -249,7 +264,7 @@ describe('while a lost relay is replaced', () => {
     } finally {
       await sql`update regions set drained_at = null`
     }
-    await fake.api.services.relaySessions.wake(sessionId)
+    expect((await user.start()).body.session.session_id).toBe(sessionId)
     await untilCreated(sessionId)
   })
 

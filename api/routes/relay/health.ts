@@ -192,7 +192,7 @@ interface Sender {
 async function reportBound(sessionId: string, body: ReportBody, sender: Sender, services: Services): Promise<Reply> {
   const { instance_id: instanceId, epoch } = body
   const { config, sql, heldReports } = services
-  heldReports.heard(sessionId)
+  heldReports.endExpectation(sessionId)
   const session = await recordAndBind(sessionId, body, sender, services)
   const { state, command, boundInstanceId, isOtherInstance, isReplaced } = session
   if (state === 'stopped' || isOtherInstance) {

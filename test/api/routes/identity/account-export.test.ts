@@ -70,6 +70,10 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
     insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator)
     values (${sessionId}, 1, 'provisioning', 'active', 'relay_ready', 'relay')`
   await sql`insert into relay_health (session_id, instance_id) values (${sessionId}, 'i-1')`
+  await sql`insert into connections (user_id, name) values (${userId}, 'cam')`
+  await sql`
+    insert into relay_replacements (session_id, binding, instance_id, replaced_by, cause, failed_at, last_report_at)
+    values (${sessionId}, 2, 'i-1', 'i-2', 'relay_gone', now(), now())`
   await sql`
     insert into idempotency_keys (user_id, key, request_hash, session_id)
     values (${userId}, gen_random_uuid(), ${hash}, ${sessionId})`
