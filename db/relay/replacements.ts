@@ -32,12 +32,19 @@ export interface FinishedReplacement {
   readonly cause: LossCause
 }
 
-/** Completes the replacement of a session that is active again; undefined when none was under way. */
+/**
+ * Completes the replacement of a session that is active again; undefined when none was under way. Several are one when
+ * an instance was lost again before the session was active: from the failure of the first to the report of the last.
+ */
 export const finishReplacement = async (tx: Sql, sessionId: string): Promise<FinishedReplacement | undefined> =>
   first(tx<FinishedReplacement[]>`
-    update relay_replacements set restored_at = greatest(bound_at, last_report_at)
-    where session_id = ${sessionId} and restored_at is null
-    returning failed_at, last_report_at, restored_at, cause`)
+    with finished as (
+      update relay_replacements set restored_at = greatest(bound_at, last_report_at)
+      where session_id = ${sessionId} and restored_at is null
+      returning binding, failed_at, last_report_at, restored_at, cause
+    )
+    select failed_at, last_report_at, (select max(restored_at) from finished) as restored_at, cause
+    from finished order by binding limit 1`)
 
 /** The number of replacements of a session within the last hour. */
 export const countRecentReplacements = async (sql: Sql, sessionId: string): Promise<number> =>

@@ -19,33 +19,37 @@ export function findUsageViolations(evidence: Evidence): string[] {
     const replaced = evidence.replacements.filter(({ sessionId }) => sessionId === session.id)
     const intervals = own.toSorted((a, b) => a.startedAt - b.startedAt)
     const [first, last] = [intervals[0], intervals.at(-1)]
-    const gaps = findGapViolations(session, intervals, replaced)
-    // It was stopped in the moment between the first report of the last relay and the transition to active.
-    if (gaps.length === 0 && replaced.length > 0 && intervals.length === replaced.length) return []
-    if (intervals.length !== replaced.length + 1 || !first || !last)
+    // One interval for each relay that made the session active.
+    if (!first || !last || intervals.length > replaced.length + 1)
       return [`session ${session.id} has ${own.length} usage intervals after ${replaced.length} replacements`]
+    const gaps = findGapViolations(session, intervals, replaced)
+    // It ended before a relay that had taken over made it active again.
+    const isEndLost = replaced.some(
+      ({ lastReportAt }) => Math.abs(lastReportAt - (last.endedAt ?? 0)) <= toleranceMillis,
+    )
+    if (gaps.length === 0 && isEndLost) return []
     const whole = { ...last, startedAt: first.startedAt }
     return [...gaps, ...checkTransitions(session, whole, activeAt), ...checkSighting(evidence, session, whole)]
   })
 }
 
 /** No time counts between the last report of a relay and the first of the one that has replaced it. */
-function findGapViolations(
+const findGapViolations = (
   { id }: SessionRow,
   intervals: readonly UsageRow[],
   replaced: readonly ReplacementRow[],
-): string[] {
-  return replaced.flatMap(({ lastReportAt, boundAt }, index) => {
-    const [before, after] = [intervals[index], intervals[index + 1]]
-    const end = Math.max(lastReportAt, before?.startedAt ?? 0)
-    const isEndRight = before?.endedAt != null && Math.abs(before.endedAt - end) <= toleranceMillis
-    const isBeginRight = after === undefined || after.startedAt >= boundAt - toleranceMillis
-    if (isEndRight && isBeginRight) return []
-    return [
-      `session ${id} is charged until ${before?.endedAt} and from ${after?.startedAt}, expected until ${end} and from ${boundAt} on`,
-    ]
-  })
-}
+): string[] =>
+  replaced.flatMap(({ lastReportAt, boundAt }) =>
+    intervals
+      .filter(({ startedAt, endedAt }) => {
+        const from = Math.max(startedAt, lastReportAt)
+        return Math.min(endedAt ?? boundAt, boundAt) - from > toleranceMillis
+      })
+      .map(
+        ({ startedAt, endedAt }) =>
+          `session ${id} is charged from ${startedAt} to ${endedAt}, and had no relay from ${lastReportAt} to ${boundAt}`,
+      ),
+  )
 
 /** The last moment to be charged: the stop, or 10 s after the last report of a relay that died before. */
 function endsBetween({ stoppedAt, lastReportAt }: SessionRow): { from: number; to: number } {

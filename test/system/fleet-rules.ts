@@ -152,10 +152,11 @@ interface UsageRow {
   stoppedAt: number
   lastReportAt: number | null
   intervals: number
-  /** Those that ended with the last report of a relay that was replaced. */
-  replaced: number
-  /** The replacements, each of which ends an interval. */
   replacements: number
+  /** Those of them with time that counts between the last report of one relay and the first of the next. */
+  charged: number
+  /** It ended before a relay that had taken over made it active again. */
+  endsWithLost: boolean
   startedAt: number | null
   endedAt: number | null
 }
@@ -196,9 +197,11 @@ export async function findBrokenUsage(
     ) u
     cross join lateral (
       select count(*)::int as replacements, (count(*) filter (where exists (
-        select from usage_intervals i where i.session_id = s.id and i.started_at <= bound_at
-          and abs(extract(epoch from i.ended_at - greatest(i.started_at, date_trunc('milliseconds', last_report_at)))) < 0.01
-      )))::int as replaced
+        select from usage_intervals i where i.session_id = s.id
+          and i.started_at < bound_at and i.ended_at > greatest(last_report_at, i.started_at) + interval '10 milliseconds'
+          and i.ended_at > last_report_at and i.started_at <= last_report_at
+      )))::int as charged,
+        coalesce(bool_or(abs(extract(epoch from last_report_at - u.ended_at)) < 0.01), false) as ends_with_lost
       from relay_replacements where session_id = s.id
     ) r
     left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
@@ -211,14 +214,12 @@ export async function findBrokenUsage(
 }
 
 function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { broken: string[]; isShortened: boolean } {
-  const { activeAt, stoppedAt, lastReportAt, intervals, replaced, replacements, startedAt, endedAt } = row
-  // It was stopped between the first report of its last relay and the transition to active.
-  if (replacements > 0 && replaced === replacements && intervals === replacements)
-    return { broken: [], isShortened: false }
-  const isComplete = replaced === replacements && intervals === replacements + 1
+  const { activeAt, stoppedAt, lastReportAt, intervals, charged, endsWithLost, replacements, startedAt, endedAt } = row
+  // One interval for each relay that made the session active.
+  const isComplete = charged === 0 && intervals >= 1 && intervals <= replacements + 1
   if (activeAt === null || startedAt === null || endedAt === null || !isComplete) {
     const isRight = activeAt === null && intervals === 0
-    const text = `session ${row.id}, active at ${activeAt}, has ${intervals} intervals, which end at ${endedAt}, after ${replacements} replacements`
+    const text = `session ${row.id}, active at ${activeAt}, has ${intervals} intervals, which end at ${endedAt}, after ${replacements} replacements, ${charged} charged`
     return { broken: isRight ? [] : [text], isShortened: false }
   }
   // A report that was stored while the session stopped replaced the time of the one before it.
@@ -230,7 +231,8 @@ function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { brok
   const isInBreak = apiSince.some((at) => at > stoppedAt && at - stoppedAt < breakSecondsMax)
   const isEnd = (at: number) => Math.abs(endedAt - at) < toleranceSeconds
   const isRight =
-    Math.abs(startedAt - activeAt) < toleranceSeconds && (isEnd(expected) || (isInBreak && isEnd(stoppedAt)))
+    Math.abs(startedAt - activeAt) < toleranceSeconds &&
+    (isEnd(expected) || endsWithLost || (isInBreak && isEnd(stoppedAt)))
   const text = `session ${row.id} is charged from ${startedAt} to ${endedAt} in place of ${activeAt} to ${expected}`
   return { broken: isRight ? [] : [text], isShortened: expected < stoppedAt }
 }
