@@ -1,6 +1,6 @@
 /**
- * A worker process is killed at each boundary of the replacement of a lost relay, and another one takes over. The relays
- * are servers of the double of Hetzner Cloud.
+ * A worker process is killed at each boundary of the replacement of a lost relay, and another one takes over. The
+ * relays are servers of the double of Hetzner Cloud.
  */
 import { expect, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'
