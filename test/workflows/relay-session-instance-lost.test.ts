@@ -123,11 +123,14 @@ test('a session whose instance has reported is not ended by a failure of its cre
   const { session_id: sessionId } = (await user.start()).body.session
   await eventually(() => isCreated, Boolean)
   const instanceId = fakeInstanceId(sessionId)
-  // Another attempt of the creation, whose worker seemed dead, has bound the instance.
+  // Another attempt of the creation, whose worker seemed dead, has bound the instance. A sweep may have seen it before.
   await sqlOf()`
     insert into instances (instance_id, session_id, region, provider, launched_at, host, srtla_port, publish_port, play_port,
       stats_port)
-    values (${instanceId}, ${sessionId}, 'local', 'local', now(), '198.51.100.7', 5000, 4001, 4000, 5080)`
+    values (${instanceId}, ${sessionId}, 'local', 'local', now(), '198.51.100.7', 5000, 4001, 4000, 5080)
+    on conflict (instance_id) do update set session_id = excluded.session_id, provider = excluded.provider,
+      launched_at = excluded.launched_at, host = excluded.host, srtla_port = excluded.srtla_port,
+      publish_port = excluded.publish_port, play_port = excluded.play_port, stats_port = excluded.stats_port`
   await bindInstance(sqlOf(), sessionId, instanceId)
   await sqlOf()`insert into relay_health (session_id, instance_id) values (${sessionId}, ${instanceId})`
   fail()
