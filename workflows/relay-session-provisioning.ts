@@ -70,7 +70,6 @@ type Result =
 export interface BackgroundWork {
   /** Begins the work unless it runs or is not needed. To be called after each event. */
   continue(): void
-  isRunning(): boolean
   /** Resolves when the work has ended. None begins after it. */
   cancel(): Promise<void>
 }
@@ -90,13 +89,18 @@ export function createProvisioning(provisioning: Omit<Provisioning, 'pause'>): B
         work.continue()
       })
     },
-    isRunning: () => running !== undefined,
     cancel: async () => {
       scope.cancel()
       await running
     },
   }
   return work
+}
+
+interface ReplacingWork extends BackgroundWork {
+  isRunning(): boolean
+  /** Ends a pause, and tries again where it had been given up. */
+  hurry(): void
 }
 
 interface Replacing {
@@ -108,7 +112,7 @@ interface Replacing {
  * The creation of an instance that replaces a lost one, in each grace for lost health. The grace goes on when it fails,
  * since the lost instance may still come back.
  */
-export function createReplacing({ session, handle }: Replacing): BackgroundWork & { hurry(): void } {
+export function createReplacing({ session, handle }: Replacing): ReplacingWork {
   let scope: CancellationScope | undefined
   let pausing: CancellationScope | undefined
   let running: Promise<void> | undefined
@@ -152,7 +156,6 @@ export function createReplacing({ session, handle }: Replacing): BackgroundWork 
       })
     },
     isRunning: () => running !== undefined,
-    /** Ends a pause, and tries again where it had been given up. */
     hurry: () => {
       failedIn = undefined
       pausing?.cancel()

@@ -13,7 +13,7 @@ interface EndOfRelay {
 export function describeRelayEnd({ reason, initiator, cause, detail }: EndOfRelay): string {
   const isLost = cause?.reason === 'health_lost'
   if (detail === 'relay_unstable')
-    return 'It lost four machines within an hour, so we gave up. Start it again, in another region if you can.'
+    return 'We replaced it three times within an hour, and it failed again. Start a new relay, in another region if you can.'
   switch (reason) {
     case 'provision_failed':
       return ['It could not be started.', detail && provisioningTexts[detail]].filter(Boolean).join(' ')

@@ -109,7 +109,7 @@ describe('usage is the time that the relay ran', () => {
     expect(namesOf({ journal })).toContain(name)
   })
 
-  test('the time between two relays of a session is charged to nobody', () => {
+  test('the time between two relays of a session is not charged', () => {
     const replacements = [{ sessionId: session.id, lastReportAt: began + 5_000, boundAt: began + 8_000 }]
     const { startedAt, endedAt } = interval
     const halves = (until: number, from: number) => [

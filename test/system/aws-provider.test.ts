@@ -159,7 +159,9 @@ test('an instance is destroyed by its id at the provider, also when its tags are
   const { relays, name } = givenProvider()
   const { instanceId, providerId } = await relays.create(specOf(name), never())
   await account.deleteTags({ Resources: [providerId ?? ''], Tags: [{ Key: 'svc-instance' }] })
+  expect(await relays.hasEnded(instanceId, providerId)).toBe(false)
   await relays.destroy(instanceId, providerId)
+  expect(await relays.hasEnded(instanceId, providerId)).toBe(true)
   const { Reservations = [] } = await account.describeInstances({ InstanceIds: [providerId ?? ''] })
   expect(Reservations[0]?.Instances?.[0]?.State?.Name).toBe('terminated')
   await relays.destroy(instanceId, providerId)
@@ -169,6 +171,8 @@ test('the destruction of an unknown instance resolves', async () => {
   const { relays } = givenProvider()
   await relays.destroy(createInstanceId('aws'))
   await relays.destroy(createInstanceId('aws'), 'i-0123456789abcdef0')
+  // That an instance is not shown proves nothing.
+  expect(await relays.hasEnded(createInstanceId('aws'), 'i-0123456789abcdef0')).toBe(false)
 })
 
 test('instance, volume and network interface have exactly the tags of the relay', async () => {

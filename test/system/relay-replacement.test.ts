@@ -3,9 +3,10 @@
  * and the player have to change, which is nothing. `npm run soak -- replacement` kills fifty relays.
  */
 import { execFileSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, vi } from 'vitest'
+import type { SessionView } from '../../api/views/relay-session.ts'
+import { signInToDemo } from '../support/demo-account.ts'
 import { temporaryFolder } from '../support/folders.ts'
 import { createRandom } from '../support/random.ts'
 import { eventually, relayProcesses } from '../support/relays.ts'
@@ -18,49 +19,9 @@ const kills = Number(process.env.RELAY_REPLACEMENT_KILLS ?? '5')
 const seed = Number(process.env.RELAY_REPLACEMENT_SEED ?? '7')
 /** A session is stopped when it loses a fourth relay within an hour. */
 const killsPerSession = 3
+const pollMillis = 100
 
 vi.setConfig({ testTimeout: 120_000 + kills * 25_000 })
-
-interface Session {
-  readonly session_id: string
-  readonly state: string
-  readonly reason: string
-  readonly instance_id: string
-  readonly connect: { readonly srt_url: string; readonly srtla_url: string; readonly player_url: string } | null
-}
-
-interface History {
-  readonly transitions: readonly { readonly from: string; readonly to: string; readonly at: string }[]
-  readonly replacements: readonly { readonly at: string; readonly away_seconds: number; readonly cause: string }[]
-}
-
-/** Signs in to the demo account of a stack. */
-async function signIn(stack: Stack, dataDir: string) {
-  const { demo } = JSON.parse(await readFile(`${dataDir}/secrets.json`, 'utf8')) as { demo: object }
-  const call = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
-    const response = await fetch(`${stack.api}/api/v1${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', ...headers },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    })
-    return response.json() as Promise<unknown>
-  }
-  const { cp_access_jwt } = (await call('POST', '/auth/login', demo)) as { cp_access_jwt: string }
-  const bearer = { authorization: `Bearer ${cp_access_jwt}` }
-  return {
-    start: () => call('POST', '/relay/start', {}, { ...bearer, 'idempotency-key': crypto.randomUUID() }),
-    stop: () => call('POST', '/relay/stop', { connection_id: 'default', immediate: true }, bearer),
-    history: async (id: string) => (await call('GET', `/relay/sessions/${id}`, undefined, bearer)) as History,
-    async untilSession(isExpected: (session: Session | null) => boolean): Promise<Session> {
-      for (let polls = 0; polls < 600; polls += 1) {
-        const { session } = (await call('GET', '/relay/active', undefined, bearer)) as { session: Session | null }
-        if (isExpected(session)) return session as Session
-        await sleep(100)
-      }
-      throw new Error('the session did not become as expected')
-    },
-  }
-}
 
 interface Measured {
   /** All in seconds from the fault. */
@@ -84,10 +45,10 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
   }
   const stack = await new Stack(dataDir, { variables }).ready()
   onTestFinished(async () => void (await stack.end('SIGINT')))
-  const user = await signIn(stack, dataDir)
-  const isActive = (session: Session | null) => session?.state === 'active'
+  const user = await signInToDemo(stack, dataDir)
+  const isActive = (session: SessionView | null) => session?.state === 'active'
   await user.start()
-  let session = await user.untilSession(isActive)
+  let session = await user.untilSession(isActive, pollMillis)
   const { connect } = session
   const caller = (url: string | undefined) => () => `${url}&mode=caller&latency=200`
   const sender = isBonded ? await sendBonded(connect?.srtla_url ?? '') : undefined
@@ -98,19 +59,22 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
     groupsRegistered: () => sender?.sender.groupsRegistered,
     async startAgain(): Promise<void> {
       await user.stop()
-      await user.untilSession((live) => live === null)
+      await user.untilSession((live) => live === null, pollMillis)
       await user.start()
-      session = await user.untilSession(isActive)
+      session = await user.untilSession(isActive, pollMillis)
       expect(session.connect).toMatchObject({ srt_url: connect?.srt_url, player_url: connect?.player_url })
       await player.firstSentAfter(Date.now(), 30)
     },
     async fail(fault: Fault, secondsMax: number): Promise<Measured> {
-      const lost = await user.untilSession(isActive)
+      const lost = await user.untilSession(isActive, pollMillis)
       const pid = relayProcesses(dataDir).find(({ instanceId }) => instanceId === lost.instance_id)?.pid ?? 0
       const failedAt = Date.now()
       fault(pid)
       const block = await player.firstSentAfter(failedAt, secondsMax)
-      session = await user.untilSession((now) => now?.state === 'active' && now.instance_id !== lost.instance_id)
+      session = await user.untilSession(
+        (now) => now?.state === 'active' && now.instance_id !== lost.instance_id,
+        pollMillis,
+      )
       expect(session.session_id).toBe(lost.session_id)
       await eventually(
         () => processesOfGroup(pid),
@@ -186,7 +150,7 @@ testInRealTime('a stream goes on at the same addresses after its relay is frozen
   expect(measured.firstBlock).toBeLessThanOrEqual(35)
 })
 
-testInRealTime('a bonded encoder registers anew at the relay that replaces a killed one', async () => {
+testInRealTime('a bonded encoder registers again at the relay that replaces a killed one', async () => {
   const stream = await givenStream(1, { isBonded: true })
   expect(stream.groupsRegistered()).toBe(1)
   const measured = await stream.fail(kill, 60)

@@ -144,7 +144,7 @@ function StatusText({ session }: SessionProps) {
   return (
     <p class="deadline problem">
       {reason === 'health_lost'
-        ? 'We lost contact with this relay and are replacing it. Your addresses stay the same where possible. If it fails, it ends in '
+        ? 'We lost contact with this relay and are replacing it. There is nothing to do. Without a replacement it ends in '
         : 'We’re shutting down this relay. It ends in '}
       {end}.
     </p>

@@ -68,10 +68,14 @@ async function endServer({ server }: Relay): Promise<void> {
 }
 
 /** A worker's job, with a provider that knows which of its instances have ended. */
-function givenJob(endedIds: ReadonlySet<string> = new Set()) {
+function givenJob(endedIds: ReadonlySet<string> = new Set(), onAsked: () => Promise<void> = async () => {}) {
   const gone: string[] = []
   const { config, sql, log } = api.services
-  const provider: RelayProvider = { ...createFakeRelays(), hasEnded: async (instanceId) => endedIds.has(instanceId) }
+  const hasEnded: RelayProvider['hasEnded'] = async (instanceId) => {
+    await onAsked()
+    return endedIds.has(instanceId)
+  }
+  const provider: RelayProvider = { ...createFakeRelays(), hasEnded }
   const relayGone = async (sessionId: string) => {
     gone.push(sessionId)
     return true
@@ -132,6 +136,27 @@ describe('a relay is not gone', () => {
     await endServer(relay)
     await suspect(relay)
     await run()
+    expect(gone).toEqual([])
+  })
+
+  test('when it refuses once and answers again, as after a restart of its program', async () => {
+    const [relay] = [await givenRelay(), await givenRelay()]
+    const port = (relay.server.address() as AddressInfo).port
+    const restart = async () => {
+      relay.server.listen(port, '127.0.0.1')
+      await once(relay.server, 'listening')
+    }
+    let questions = 0
+    const { gone, run } = givenJob(new Set(), async () => {
+      questions += 1
+      // The provider is asked before each probe.
+      if (questions === 2) await restart()
+    })
+    await run()
+    await endServer(relay)
+    await suspect(relay)
+    await run()
+    expect(questions).toBe(2)
     expect(gone).toEqual([])
   })
 

@@ -81,7 +81,7 @@ describe('a held report', () => {
     expect(await suspicionOf(sessionId)).toBe(false)
   })
 
-  test('is answered when another one of its relay comes, which makes nobody suspect', async () => {
+  test('is answered when another one of its relay comes, and its relay is not suspect', async () => {
     const sessionId = await startActive()
     const first = hold(sessionId)
     await untilHeld()
@@ -94,7 +94,7 @@ describe('a held report', () => {
     await untilHeld(0)
   })
 
-  test('is answered at the stop of the process, and its end then makes nobody suspect', async () => {
+  test('is answered at the stop of the process, and its end then is no suspicion', async () => {
     const sessionId = await startActive()
     const { answered } = hold(sessionId)
     await untilHeld()

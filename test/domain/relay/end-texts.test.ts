@@ -51,7 +51,7 @@ describe('the text of the end of a relay', () => {
 
   test('of a session whose relays failed again and again names that, and what to do', () => {
     const end = { reason: 'force_disconnected', initiator: 'system', cause: lost, detail: 'relay_unstable' }
-    expect(textOf(end)).toMatch(/^It lost four machines .* Start it again/)
+    expect(textOf(end)).toMatch(/^We replaced it three times .* Start a new relay/)
   })
 
   test('of a failed start contains what stood in the way, if that is stored', () => {

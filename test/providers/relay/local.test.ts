@@ -176,6 +176,19 @@ test('a relay survives the process that created it, and another process adopts a
   expect(await processesIn(dataDir)).toEqual([])
 })
 
+test('an instance has ended when its process was killed, and not while it hangs', async () => {
+  const { plane, relays, dataDir } = await givenProvider()
+  const { instanceId } = await relays.create(specOf(plane), never())
+  const [relay] = await processesIn(dataDir)
+  process.kill(relay?.pid ?? 0, 'SIGSTOP')
+  expect(await relays.hasEnded(instanceId, null)).toBe(false)
+  process.kill(relay?.pid ?? 0, 'SIGKILL')
+  await eventually(
+    () => relays.hasEnded(instanceId, null),
+    (hasEnded) => hasEnded,
+  )
+})
+
 test('destroy ends the process and removes all files except the log, and can be repeated', async () => {
   const { plane, relays, dataDir } = await givenProvider()
   const { instanceId, endpoint } = await relays.create(specOf(plane), never())
