@@ -1,5 +1,12 @@
 /** The inbox of commands of a relay session: its row holds the last command until its workflow has carried it out. */
-import { commandAfter, type Initiator, type RelayCommand, relayCommands } from '../../domain/relay/session.ts'
+import {
+  commandAfter,
+  type Initiator,
+  type RelayCommand,
+  type RelayReason,
+  type RelayState,
+  relayCommands,
+} from '../../domain/relay/session.ts'
 import { backoffSeconds } from '../backoff.ts'
 import { type Fragment, first, type Sql } from '../connection.ts'
 import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddress } from './sessions.ts'
@@ -12,6 +19,26 @@ export interface AcceptedCommand {
   readonly seq: number
   readonly command: RelayCommand
   readonly initiator: Initiator
+}
+
+/** A session that needs an instance, while its row is locked. */
+export interface SessionToPlace {
+  readonly state: RelayState
+  readonly reason: RelayReason
+  readonly instanceId: string | null
+  readonly binding: number
+  /** The command to end that the session has; null while it is to run. */
+  readonly endingCommand: AcceptedCommand | null
+}
+
+/** Locks the row of a session. @returns undefined for a session that is stopped, or was deleted with its account. */
+export async function lockSessionToPlace(tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> {
+  const row = await first(tx<(Omit<SessionToPlace, 'endingCommand'> & AcceptedCommand)[]>`
+    select state, reason, instance_id, binding, command, command_seq as seq, command_initiator as initiator
+    from relay_sessions where id = ${sessionId} for no key update`)
+  if (!row || row.state === 'stopped') return undefined
+  const { command, seq, initiator, ...session } = row
+  return { ...session, endingCommand: command === 'run' ? null : { seq, command, initiator } }
 }
 
 /**

@@ -1,6 +1,5 @@
 /** Finds or reserves the instance of a session, before its provider is called. */
-import type { RelayCommand, RelayState } from '../../domain/relay/session.ts'
-import { type Database, first, type Sql } from '../connection.ts'
+import type { Database, Sql } from '../connection.ts'
 import {
   claimWarmInstance,
   findReservation,
@@ -10,7 +9,7 @@ import {
   type ReservedInstance,
   retireInstances,
 } from '../fleet/instances.ts'
-import type { AcceptedCommand } from '../relay/commands.ts'
+import { type AcceptedCommand, lockSessionToPlace } from '../relay/commands.ts'
 import { hasReported } from '../relay/health.ts'
 
 export type ReserveOutcome =
@@ -24,14 +23,6 @@ export type ReserveOutcome =
   | { readonly type: 'newer_command'; readonly command: AcceptedCommand }
   /** The session is stopped, or was deleted with its account. */
   | { readonly type: 'not_wanted' }
-
-interface SessionToPlace {
-  state: RelayState
-  command: RelayCommand
-  commandSeq: number
-  commandInitiator: AcceptedCommand['initiator']
-  instanceId: string | null
-}
 
 interface ReserveRequest {
   readonly sessionId: string
@@ -48,10 +39,10 @@ export const reserveInstance = (
   { sessionId, replaces, newInstanceId, placement }: ReserveRequest,
 ): Promise<ReserveOutcome> =>
   sql.begin(async (tx): Promise<ReserveOutcome> => {
-    const session = await lockSession(tx, sessionId)
-    if (!session || session.state === 'stopped') return { type: 'not_wanted' }
-    const { state, command, commandSeq: seq, commandInitiator: initiator, instanceId } = session
-    if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
+    const session = await lockSessionToPlace(tx, sessionId)
+    if (!session) return { type: 'not_wanted' }
+    const { state, endingCommand, instanceId } = session
+    if (endingCommand !== null) return { type: 'newer_command', command: endingCommand }
     if (instanceId !== null) {
       // Read after the lock, so that a report that came during the wait for it counts.
       const isReporting = await hasReported(tx, sessionId)
@@ -67,11 +58,6 @@ export const reserveInstance = (
     await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
     return { type: 'reserved', instance: { instanceId: newInstanceId, zone: 0 } }
   }) as Promise<ReserveOutcome>
-
-const lockSession = async (tx: Sql, sessionId: string): Promise<SessionToPlace | undefined> =>
-  first(tx<SessionToPlace[]>`
-    select state, command, command_seq, command_initiator, instance_id
-    from relay_sessions where id = ${sessionId} for no key update`)
 
 /** Separates a session from the instance that it lost. */
 async function unbind(tx: Sql, sessionId: string, instanceId: string): Promise<void> {

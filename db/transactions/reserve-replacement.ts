@@ -1,6 +1,6 @@
 /** Finds or reserves the instance that is to replace a session's lost one, before its provider is called. */
-import { isInGraceFor, type RelayCommand, type RelayReason, type RelayState } from '../../domain/relay/session.ts'
-import { type Database, first } from '../connection.ts'
+import { isInGraceFor } from '../../domain/relay/session.ts'
+import type { Database } from '../connection.ts'
 import {
   claimWarmReplacement,
   findReplacement,
@@ -11,7 +11,7 @@ import {
   retireInstances,
 } from '../fleet/instances.ts'
 import { isRegionDrained } from '../fleet/regions.ts'
-import type { AcceptedCommand } from '../relay/commands.ts'
+import { type AcceptedCommand, lockSessionToPlace } from '../relay/commands.ts'
 
 export type ReserveReplacementOutcome =
   /** The provider is to be asked for this instance. */
@@ -30,15 +30,6 @@ export type ReserveReplacementOutcome =
   /** The session waits for no instance any more. */
   | { readonly type: 'not_wanted' }
 
-interface WaitingSession {
-  state: RelayState
-  reason: RelayReason
-  command: RelayCommand
-  commandSeq: number
-  commandInitiator: AcceptedCommand['initiator']
-  binding: number
-}
-
 interface ReserveRequest {
   readonly sessionId: string
   /** An earlier replacement that never reported; it is retired. */
@@ -54,12 +45,9 @@ export const reserveReplacement = (
   { sessionId, lostInstanceId, newInstanceId, placement }: ReserveRequest,
 ): Promise<ReserveReplacementOutcome> =>
   sql.begin(async (tx): Promise<ReserveReplacementOutcome> => {
-    const session = await first(tx<WaitingSession[]>`
-      select state, reason, command, command_seq, command_initiator, binding
-      from relay_sessions where id = ${sessionId} for no key update`)
-    if (!session || session.state === 'stopped') return { type: 'not_wanted' }
-    const { command, commandSeq: seq, commandInitiator: initiator } = session
-    if (command !== 'run') return { type: 'newer_command', command: { seq, command, initiator } }
+    const session = await lockSessionToPlace(tx, sessionId)
+    if (!session) return { type: 'not_wanted' }
+    if (session.endingCommand !== null) return { type: 'newer_command', command: session.endingCommand }
     if (!isInGraceFor(session, 'health_lost')) return { type: 'not_wanted' }
     if (lostInstanceId !== null) await retireInstances(tx, [lostInstanceId])
     const binding = session.binding + 1
