@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SessionView } from '../../api/views/relay-session.ts'
-import type { Stack } from './stack.ts'
+import type { Stack } from '../support/stack.ts'
 
 /** The parts that a test of a stack reads. */
 export interface DemoHistory {
