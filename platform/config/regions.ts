@@ -77,6 +77,8 @@ const Region = z
       .optional(),
     aws: AwsSettings.optional(),
     hetzner: HetznerSettings.optional(),
+    /** Provider `aws` or `hetzner`: a session keeps its address when its relay is replaced. */
+    stable_address: z.boolean().default(false),
   })
   .superRefine((region, context) => {
     for (const provider of ['aws', 'hetzner'] as const) {
@@ -89,6 +91,12 @@ const Region = z
     for (const key of ['host', 'public_host'] as const)
       if (region.provider !== 'local' && region[key] !== undefined)
         context.addIssue({ code: 'custom', path: [key], message: 'belongs to "provider":"local"' })
+    if (region.provider === 'local' && region.stable_address)
+      context.addIssue({
+        code: 'custom',
+        path: ['stable_address'],
+        message: 'belongs to "provider":"aws" and "hetzner": relays on one machine keep its address',
+      })
     if (region.host !== undefined && isUnspecified(region.host) && region.public_host === undefined)
       context.addIssue({
         code: 'custom',

@@ -1,4 +1,5 @@
 /** Gives an instance that was launched without a name the name of a fleet. */
+import { nameAddresses } from './aws-addresses.ts'
 import type { Ec2Call } from './aws-connection.ts'
 import { fleetMemberOf, fleetTag, isExisting, taggedResourcesOf } from './aws-instances.ts'
 import { type FleetMember, RelayProviderError } from './provider.ts'
@@ -17,4 +18,5 @@ export async function adopt(call: Ec2Call, fleetName: string | undefined, member
     throw new RelayProviderError(`${providerId} has other tags than before`, 'give_up', { detail: 'configuration' })
   const request = { Resources: taggedResourcesOf(instance), Tags: [fleetTag(fleetName)] }
   await call('CreateTags', (ec2, options) => ec2.createTags(request, options))
+  await nameAddresses(call, instance, fleetName)
 }

@@ -2,7 +2,7 @@
 import type { AwsSettings } from '../../platform/config/regions.ts'
 import type { Ec2Call } from './aws-connection.ts'
 import { Ec2Error } from './aws-errors.ts'
-import { createRunInput, type Scope } from './aws-instances.ts'
+import { createRunInput, type Scope, tagsOf } from './aws-instances.ts'
 import { RelayProviderError } from './provider.ts'
 
 /** Rejects with an error that names the wrong setting: credentials, permission, image, subnet or security group. */
@@ -43,10 +43,23 @@ async function checkNetwork(call: Ec2Call, { subnet_ids, security_group_ids, reg
 /** EC2 answers a dry run of a permitted and valid launch with the error DryRunOperation. */
 async function checkLaunch(call: Ec2Call, scope: Scope, settings: AwsSettings, subnetId: string): Promise<void> {
   // Tags as a launch has them, since the policy in docs/relays.md requires them.
-  const request = { instanceId: 'aws-check', sessionId: null, subnetId, userData: '' }
+  const request = { ...checkedIdentity, subnetId, userData: '' }
   const input = { ...createRunInput(scope, settings, request), DryRun: true }
+  await expectPermitted(call('RunInstances', (ec2, options) => ec2.runInstances(input, options)))
+}
+
+/** Rejects when the credentials may not reserve a stable address. */
+export async function checkAddresses(call: Ec2Call, scope: Scope): Promise<void> {
+  const TagSpecifications = [{ ResourceType: 'elastic-ip' as const, Tags: tagsOf(scope, checkedIdentity) }]
+  const input = { Domain: 'vpc' as const, TagSpecifications, DryRun: true }
+  await expectPermitted(call('AllocateAddress', (ec2, options) => ec2.allocateAddress(input, options)))
+}
+
+const checkedIdentity = { instanceId: 'aws-check', sessionId: null }
+
+async function expectPermitted(dryRun: Promise<unknown>): Promise<void> {
   try {
-    await call('RunInstances', (ec2, options) => ec2.runInstances(input, options))
+    await dryRun
   } catch (error) {
     if (!(error instanceof Ec2Error && error.code === 'DryRunOperation')) throw error
   }

@@ -11,7 +11,7 @@ export interface Scope {
 }
 
 /** The tags state the session that an instance was created for. One that is assigned later is not tagged. */
-interface Identity {
+export interface Identity {
   readonly instanceId: string
   readonly sessionId: string | null
 }
@@ -23,7 +23,7 @@ const existingStates = ['pending', 'running', 'stopping', 'stopped']
 
 export const isExisting = ({ State }: Instance): boolean => existingStates.includes(State?.Name ?? '')
 
-const tagsOf = ({ region, fleetName }: Scope, { instanceId, sessionId }: Identity): Tag[] => [
+export const tagsOf = ({ region, fleetName }: Scope, { instanceId, sessionId }: Identity): Tag[] => [
   { Key: tagNames.session, Value: sessionId ?? '' },
   { Key: tagNames.instance, Value: instanceId },
   { Key: tagNames.region, Value: region },
@@ -76,6 +76,8 @@ export interface Selection {
   readonly anyFleet?: true
 }
 
+type Tagged = Pick<Instance, 'Tags' | 'InstanceId'>
+
 /** Narrows EC2's reply. Its filters understand wildcards, so {@link isSelected} decides. */
 export function filtersOf(
   { region, fleetName }: Scope,
@@ -91,8 +93,9 @@ export function filtersOf(
   ]
 }
 
-export function isSelected(instance: Instance, scope: Scope, selection: Selection): boolean {
-  const tags = readTags(instance)
+/** @param resource an instance, or an address, which has the tags of its instance. */
+export function isSelected(resource: Tagged, scope: Scope, selection: Selection): boolean {
+  const tags = readTags(resource)
   const isEqual = (found: string | undefined, wanted: string | undefined) => wanted === undefined || found === wanted
   return (
     tags.get(tagNames.region) === scope.region &&
@@ -100,7 +103,7 @@ export function isSelected(instance: Instance, scope: Scope, selection: Selectio
     Boolean(tags.get(tagNames.instance)) &&
     isEqual(tags.get(tagNames.instance), selection.instanceId) &&
     isEqual(tags.get(tagNames.session), selection.sessionId) &&
-    isEqual(instance.InstanceId, selection.providerId)
+    isEqual(resource.InstanceId, selection.providerId)
   )
 }
 
@@ -110,11 +113,11 @@ export function isOfAnotherFleet(instance: Instance, { fleetName }: Scope): bool
   return found !== undefined && found !== fleetName
 }
 
-export function fleetMemberOf(instance: Instance): FleetMember {
-  const tags = readTags(instance)
+export function fleetMemberOf(resource: Tagged): FleetMember {
+  const tags = readTags(resource)
   return {
     instanceId: tags.get(tagNames.instance) ?? '',
-    providerId: instance.InstanceId ?? '',
+    providerId: resource.InstanceId ?? '',
     sessionId: tags.get(tagNames.session) || null,
     fleetName: tags.get(tagNames.fleet) ?? null,
   }
@@ -147,5 +150,5 @@ export function relayInstanceOf(instance: Instance): RelayInstance {
 const ipv6AddressOf = ({ NetworkInterfaces: [first] = [] }: Instance): string | undefined =>
   first?.Ipv6Addresses?.[0]?.Ipv6Address
 
-const readTags = ({ Tags = [] }: Instance): ReadonlyMap<string, string> =>
+const readTags = ({ Tags = [] }: Pick<Tagged, 'Tags'>): ReadonlyMap<string, string> =>
   new Map(Tags.map(({ Key = '', Value = '' }) => [Key, Value] as const))

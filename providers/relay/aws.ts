@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { EC2, Instance } from '@aws-sdk/client-ec2'
 import type { AwsSettings, RegionConfig } from '../../platform/config/regions.ts'
 import type { Logger } from '../../platform/log.ts'
+import { createAwsAddresses, reserveAddress } from './aws-addresses.ts'
 import { adopt } from './aws-adoption.ts'
-import { checkAwsSettings } from './aws-check.ts'
+import { checkAddresses, checkAwsSettings } from './aws-check.ts'
 import { type ConnectionOptions, connectEc2, type Ec2Call } from './aws-connection.ts'
 import { Ec2Error, meaningOf } from './aws-errors.ts'
 import {
@@ -21,7 +22,7 @@ import {
   type Scope,
   type Selection,
 } from './aws-instances.ts'
-import { type RelayInstance, type RelayProvider, RelayProviderError, type RelaySpec } from './provider.ts'
+import { type RelayProvider, RelayProviderError, type RelaySpec, withAddress } from './provider.ts'
 
 export interface AwsRelayOptions extends ConnectionOptions {
   /** A region with the provider `aws`. */
@@ -45,6 +46,10 @@ export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider 
   const settings = settingsOf(region)
   const call = connectEc2(settings.region, options)
   const scope = { region: region.region, fleetName }
+  const findNetworkInterface = async (providerId: string) => {
+    const instance = await describeById({ call, scope }, providerId)
+    return instance?.State?.Name === 'running' ? networkInterfaceOf(instance) : undefined
+  }
   return {
     zones: settings.subnet_ids.length,
     listLagSeconds,
@@ -53,7 +58,11 @@ export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider 
       const until = Date.now() + createMillisMax
       try {
         const launched = await launch({ call, scope, settings, userData }, spec, until, signal)
-        const instance = await waitForAddress({ call, scope }, launched, until, signal)
+        const addressed = await waitForAddress({ call, scope }, launched, until, signal)
+        const reserved = region.stable_address
+          ? await reserveAddress({ call, scope, log }, spec, networkInterfaceOf(addressed) ?? '', signal)
+          : undefined
+        const instance = reserved ? withAddress(relayInstanceOf(addressed), reserved) : relayInstanceOf(addressed)
         const { instanceId, sessionId, providerId } = instance
         const millis = Math.round(performance.now() - startedAt)
         log.info({ instanceId, sessionId, providerId, millis }, 'relay created')
@@ -83,8 +92,10 @@ export function createAwsRelayProvider(options: AwsRelayOptions): RelayProvider 
     async list(filter) {
       return (await find({ call, scope }, filter ?? {})).map(relayInstanceOf)
     },
+    addresses: createAwsAddresses({ call, scope, areReserved: region.stable_address, findNetworkInterface }),
     async check() {
       await checkAwsSettings(call, scope, settings)
+      if (region.stable_address) await checkAddresses(call, scope)
     },
     account: {
       async listAll() {
@@ -148,17 +159,12 @@ async function launch(
 }
 
 /** Resolves once the instance has a public address, which takes a few seconds. */
-async function waitForAddress(
-  calls: Calls,
-  launched: Instance,
-  until: number,
-  signal: AbortSignal,
-): Promise<RelayInstance> {
+async function waitForAddress(calls: Calls, launched: Instance, until: number, signal: AbortSignal): Promise<Instance> {
   const providerId = providerIdOf(launched)
   let instance = launched
   for (;;) {
     if (!isExisting(instance)) throw endedEarly(instance)
-    if (instance.PublicIpAddress) return relayInstanceOf(instance)
+    if (instance.PublicIpAddress) return instance
     if (Date.now() >= until)
       throw new RelayProviderError(`${providerId} had no public address within ${createMillisMax} ms`)
     await sleep(pollMillis, undefined, { signal })
@@ -229,5 +235,8 @@ async function terminate(calls: Calls, providerId: string): Promise<void> {
     await sleep(pollMillis)
   }
 }
+
+const networkInterfaceOf = ({ NetworkInterfaces: [first] = [] }: Instance): string | undefined =>
+  first?.NetworkInterfaceId
 
 const providerIdOf = ({ InstanceId = '' }: Instance): string => InstanceId

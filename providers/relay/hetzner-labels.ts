@@ -9,7 +9,7 @@ export interface LabelScope {
   readonly fleetName: string | undefined
 }
 
-type Labels = Readonly<Record<string, string>>
+export type Labels = Readonly<Record<string, string>>
 
 /** Hetzner's rule for values of labels. Host names, which servers have as names, may also contain these characters. */
 export const isLabelValue = (text: string): boolean => /^([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?$/.test(text)

@@ -1,5 +1,4 @@
 /** Reads and deletes the servers of one region of one fleet. */
-import type { z } from 'zod'
 import type { HetznerClient } from './hetzner-client.ts'
 import { configurationError, hasCode } from './hetzner-errors.ts'
 import {
@@ -10,13 +9,12 @@ import {
   selectorOfAllFleets,
   withFleetName,
 } from './hetzner-labels.ts'
+import { readAllPages } from './hetzner-pages.ts'
 import { pollUntil } from './hetzner-polling.ts'
 import { type Action, ActionsReply, DeleteReply, type Server, ServerReply, ServersReply } from './hetzner-shapes.ts'
 import { RelayProviderError } from './provider.ts'
 
 const deleteMillisMax = 60_000
-/** The maximum of the API. */
-const serversPerPage = 50
 
 export interface HetznerServers {
   /** The server with a name, if the API shows it. May belong to others. */
@@ -47,20 +45,8 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
     }
   }
 
-  const readPage = (page: number, selector: string): Promise<z.infer<typeof ServersReply>> =>
-    client.request(
-      {
-        method: 'GET',
-        path: '/servers',
-        query: [
-          ['label_selector', selector],
-          ['sort', 'id:asc'],
-          ['per_page', String(serversPerPage)],
-          ['page', String(page)],
-        ],
-      },
-      ServersReply,
-    )
+  const readAll = (selector: string): Promise<Server[]> =>
+    readAllPages(client, '/servers', { selector, shape: ServersReply, itemsOf: (reply) => reply.servers })
 
   return {
     findById,
@@ -127,17 +113,6 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
     instanceIdOf: (server) => instanceIdOf(scope, server.labels),
   }
 
-  async function readAll(selector: string): Promise<Server[]> {
-    const first = await readPage(1, selector)
-    const servers = new Map(first.servers.map((server) => [server.id, server]))
-    const lastPage = lastPageOf(first)
-    // Backwards, and the first page again: when a server is deleted meanwhile, all later ones move towards the first
-    // page, so they may be read twice and are never missed.
-    for (let page = lastPage; page >= 1 && lastPage > 1; page--)
-      for (const server of (await readPage(page, selector)).servers) servers.set(server.id, server)
-    return [...servers.values()]
-  }
-
   /** @returns false when the server is gone already. */
   async function requestDeletion(id: number): Promise<boolean> {
     try {
@@ -148,11 +123,4 @@ export function createHetznerServers(client: HetznerClient, scope: LabelScope, p
       throw error
     }
   }
-}
-
-/** The API may leave it out on the last page. */
-function lastPageOf({ meta: { pagination } }: z.infer<typeof ServersReply>): number {
-  if (pagination.next_page === null) return 1
-  if (pagination.last_page !== null) return pagination.last_page
-  throw new RelayProviderError('Hetzner did not report the number of pages, so the list of servers would be incomplete')
 }

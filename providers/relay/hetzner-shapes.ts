@@ -10,7 +10,7 @@ const Server = z.object({
   status: z.string(),
   created: z.iso.datetime({ offset: true }),
   public_net: z.object({
-    ipv4: z.object({ ip: z.string().min(1) }).nullish(),
+    ipv4: z.object({ id: z.int().positive(), ip: z.string().min(1) }).nullish(),
     /** `ip` is the network of the server: `2001:db8:1::/64`. */
     ipv6: z.object({ ip: z.string() }).nullish(),
   }),
@@ -29,12 +29,25 @@ export type Action = z.infer<typeof Action>
 export const CreateReply = z.object({ server: Server, action: Action, next_actions: z.array(Action).default([]) })
 export const ServerReply = z.object({ server: Server })
 export const ActionsReply = z.object({ actions: z.array(Action) })
-export const ServersReply = z.object({
-  servers: z.array(Server),
-  meta: z.object({
-    pagination: z.object({ next_page: z.int().nullable(), last_page: z.int().nullable() }),
-  }),
+const PageMeta = z.object({
+  pagination: z.object({ next_page: z.int().nullable(), last_page: z.int().nullable() }),
 })
+export type PageMeta = z.infer<typeof PageMeta>
+
+export const ServersReply = z.object({ servers: z.array(Server), meta: PageMeta })
+
+const PrimaryIp = z.object({
+  id: z.int().positive(),
+  ip: z.string().min(1),
+  assignee_id: z.int().nullish(),
+  labels: z.record(z.string(), z.string()),
+})
+export type PrimaryIp = z.infer<typeof PrimaryIp>
+
+export const PrimaryIpReply = z.object({ primary_ip: PrimaryIp })
+export const PrimaryIpsReply = z.object({ primary_ips: z.array(PrimaryIp), meta: PageMeta })
+/** Of a deletion, whose reply has no body. */
+export const NoReply = z.unknown()
 
 const ServerType = z.object({
   name: z.string(),

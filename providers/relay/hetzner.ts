@@ -7,6 +7,7 @@ import { isInstanceId } from '../../domain/fleet/instance-id.ts'
 import { cloudRelayPorts } from '../../domain/relay/ports.ts'
 import type { RegionConfig } from '../../platform/config/regions.ts'
 import type { Logger } from '../../platform/log.ts'
+import { createHetznerAddresses } from './hetzner-addresses.ts'
 import { createHetznerClient } from './hetzner-client.ts'
 import { createServerOnce } from './hetzner-creation.ts'
 import { configurationError } from './hetzner-errors.ts'
@@ -14,7 +15,7 @@ import { fleetNameOf, isLabelValue, labelsOf } from './hetzner-labels.ts'
 import { createHetznerServers } from './hetzner-servers.ts'
 import { checkSettings } from './hetzner-settings.ts'
 import type { Server } from './hetzner-shapes.ts'
-import type { RelayInstance, RelayProvider, RelaySpec } from './provider.ts'
+import { type RelayInstance, type RelayProvider, RelayProviderError, type RelaySpec, withAddress } from './provider.ts'
 
 export interface HetznerRelayOptions {
   /** A region with `hetzner` settings. */
@@ -48,6 +49,7 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
   const scope = { region, fleetName }
   const client = createHetznerClient({ apiUrl, token, requestMillisMax })
   const servers = createHetznerServers(client, scope, pollMillis)
+  const addresses = createHetznerAddresses(client, scope, regionConfig.stable_address)
 
   const assertLabels = (): void => {
     if (!isLabelValue(region))
@@ -76,12 +78,40 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
     return server && servers.instanceIdOf(server) === instanceId ? server : undefined
   }
 
+  const isFinal = (error: unknown) => error instanceof RelayProviderError && error.failure === 'give_up'
+
+  /** Creates a server with another address where Hetzner refuses the stable one, which an operator may have deleted. */
+  const withoutAddress =
+    <Value>(create: () => Promise<Value>) =>
+    (error: unknown): Promise<Value> => {
+      if (!isFinal(error)) throw error
+      log.warn({ err: error, region }, 'a relay does not get the stable address of its session')
+      return create()
+    }
+
+  const reserveAddress = async (instance: RelayInstance, server: Server, spec: RelaySpec, signal: AbortSignal) => {
+    const { ipv4 } = server.public_net
+    if (!ipv4) return instance
+    try {
+      await addresses.reserve(ipv4.id, labelsOf(scope, spec), signal)
+      return withAddress(instance, { addressId: String(ipv4.id), host: ipv4.ip })
+    } catch (error) {
+      if (!isFinal(error)) throw error
+      const { instanceId } = spec
+      log.warn(
+        { err: error, instanceId },
+        'a relay has an ordinary address, since Hetzner reserved no stable one for it',
+      )
+      return instance
+    }
+  }
+
   return {
     zones: 1,
     listLagSeconds,
 
     async create(spec, signal) {
-      const { instanceId, sessionId } = spec
+      const { instanceId, sessionId, addressId = null } = spec
       if (!isInstanceId(instanceId)) throw configurationError('this is not an instance id')
       assertLabels()
       const startedAt = performance.now()
@@ -96,11 +126,20 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
         start_after_create: true,
         public_net: { enable_ipv4: true, enable_ipv6: true },
       }
+      const atAddress = { ...body, public_net: { ...body.public_net, ipv4: Number(addressId) } }
       const secrets = [spec.relayAuthSecret, spec.streamToken, spec.srtPassphrase, spec.sls?.apiKey].filter(
         (secret) => typeof secret === 'string',
       )
-      const { server, isAdopted } = await createServerOnce({ client, servers, pollMillis, signal }, body, secrets)
-      const instance = instanceOf(server)
+      const create = (request: typeof body) =>
+        createServerOnce({ client, servers, pollMillis, signal }, request, secrets)
+      // An earlier call may have created the server, which has the address then.
+      const isPlain = addressId === null || (await servers.findByName(instanceId, signal)) !== undefined
+      const { server, isAdopted } = isPlain
+        ? await create(body)
+        : await create(atAddress).catch(withoutAddress(() => create(body)))
+      const created = instanceOf(server)
+      const isStable = regionConfig.stable_address || addressId !== null
+      const instance = created && isStable ? await reserveAddress(created, server, spec, signal) : created
       if (!instance) throw configurationError(`server ${server.id} has lost its labels`)
       log.info(
         {
@@ -139,6 +178,8 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
       return found.map(instanceOf).filter((instance) => instance !== undefined)
     },
 
+    addresses,
+
     async check() {
       assertLabels()
       await checkSettings(client, region, settings)
@@ -157,6 +198,8 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
 
       async adopt({ instanceId, providerId }) {
         await servers.adopt(providerId)
+        const ipv4 = (await servers.findById(providerId))?.public_net.ipv4
+        if (ipv4 && fleetName !== undefined) await addresses.adopt(ipv4.id, fleetName)
         log.info({ instanceId, region, providerId }, 'relay adopted')
       },
     },

@@ -28,6 +28,8 @@ export interface RelaySpec {
   readonly streamToken: string | null
   /** The number of the instance in its session. Ignored without a session. */
   readonly binding?: number | undefined
+  /** The stable address to create it with, which a provider whose addresses can move ignores. */
+  readonly addressId?: string | null | undefined
   /** The ports that it takes where it can, which a provider with fixed ports ignores. */
   readonly ports?: RelayPorts | null | undefined
   /** The API that the relay reports its health to, without a path: `http://localhost:8080`. */
@@ -67,8 +69,46 @@ export interface RelayInstance {
   readonly sessionId: string | null
   readonly region: string
   readonly endpoint: RelayEndpoint
+  /** Of a new instance whose host is a stable address, which may outlive it. */
+  readonly addressId?: string | undefined
   readonly createdAt: Date
 }
+
+/** A stable address as its provider shows it: an Elastic IP of EC2, or a Primary IP of Hetzner Cloud. */
+export interface ListedAddress {
+  /** The provider's id. */
+  readonly addressId: string
+  readonly host: string
+  /** The instance in its tag, which it was reserved for. */
+  readonly instanceId: string
+  /** The provider's id of the instance that it leads to; null for none. */
+  readonly providerId: string | null
+  readonly isAttached: boolean
+}
+
+/** Addresses that a session keeps when its instance is replaced. */
+export interface StableAddresses {
+  /** Whether each new instance gets one. Those that exist are managed in any case. */
+  readonly areReserved: boolean
+  /** All of the region and the fleet. Rejects when the list would be incomplete. */
+  list(): Promise<ListedAddress[]>
+  /**
+   * Makes the address lead to another running instance. Safe to repeat. Absent where only a new instance can get it,
+   * after the end of the one before. Rejects with {@link RelayProviderError}.
+   */
+  move?(addressId: string, providerId: string): Promise<void>
+  /**
+   * Resolves once the provider has no such address, or has it for another fleet. Rejects with
+   * {@link RelayProviderError}, also while a machine has it that cannot lose it.
+   */
+  release(addressId: string): Promise<void>
+}
+
+/** An IPv6 address would not move with it, so there is none beside a stable address. */
+export const withAddress = (
+  { endpoint, ...instance }: RelayInstance,
+  { addressId, host }: { readonly addressId: string; readonly host: string },
+): RelayInstance => ({ ...instance, addressId, endpoint: { ...endpoint, host, hostV6: undefined } })
 
 /** An instance of any fleet, as its provider shows it. */
 export interface FleetMember {
@@ -116,6 +156,8 @@ export interface RelayProvider {
    * each has an address of its own.
    */
   readonly hasSharedHost?: true
+  /** Only in a cloud. */
+  readonly addresses?: StableAddresses
   /** All instances of the region, or only those of one session. Rejects when the list would be incomplete. */
   list(filter?: { readonly sessionId: string }): Promise<RelayInstance[]>
   /** Makes one harmless call. Rejects with {@link RelayProviderError} when credentials or settings are wrong. */

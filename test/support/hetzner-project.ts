@@ -10,7 +10,7 @@ export interface CreateRequest {
   readonly ssh_keys?: readonly string[]
   readonly labels?: Labels
   readonly user_data?: string
-  readonly public_net?: { readonly enable_ipv4?: boolean; readonly enable_ipv6?: boolean }
+  readonly public_net?: { readonly enable_ipv4?: boolean; readonly enable_ipv6?: boolean; readonly ipv4?: number }
 }
 
 export interface ActionError {
@@ -35,6 +35,8 @@ export interface StoredServer {
   readonly serverType: ServerType
   readonly location: Location
   readonly address: string
+  /** The Primary IP of the address. */
+  readonly addressId: number
   /** A network of IPv6, of which the server has the first address; null for none. */
   readonly ipv6Network: string | null
   readonly addressAt: number
@@ -46,6 +48,16 @@ export interface StoredServer {
   isOff?: boolean
   /** When it is gone; infinite until its deletion is requested. */
   goneAt: number
+}
+
+/** A Primary IP of version 4. */
+export interface StoredAddress {
+  readonly id: number
+  readonly ip: string
+  labels: Labels
+  autoDelete: boolean
+  /** The server that has it, as long as that exists. */
+  serverId: number
 }
 
 export type ServerType = (typeof serverTypes)[number]
@@ -94,6 +106,7 @@ export class HetznerProject {
   readonly creations = new Map<string, number>()
 
   readonly #servers = new Map<number, StoredServer>()
+  readonly #addresses = new Map<number, StoredAddress>()
   readonly #actions = new Map<number, StoredAction>()
   readonly #mostAtOnce = new Map<string, number>()
   #nextId = 1
@@ -101,6 +114,11 @@ export class HetznerProject {
   create(request: CreateRequest, serverType: ServerType, location: Location) {
     const now = Date.now()
     const id = this.#nextId++
+    const reserved = this.#addresses.get(request.public_net?.ipv4 ?? 0)
+    const ip = reserved?.ip ?? `203.0.${113 + Math.floor(id / 250)}.${(id % 250) + 1}`
+    const address = reserved ?? { id: id + 10_000, ip, labels: {}, autoDelete: true, serverId: id }
+    address.serverId = id
+    this.#addresses.set(address.id, address)
     const server: StoredServer = {
       id,
       name: request.name,
@@ -108,7 +126,8 @@ export class HetznerProject {
       userData: request.user_data,
       serverType,
       location,
-      address: `203.0.${113 + Math.floor(id / 250)}.${(id % 250) + 1}`,
+      address: ip,
+      addressId: address.id,
       ipv6Network: request.public_net?.enable_ipv6 === false ? null : `2001:db8:${id.toString(16)}::/64`,
       addressAt: now + this.addressMillis,
       createdAt: now,
@@ -135,6 +154,15 @@ export class HetznerProject {
 
   find(id: number): StoredServer | undefined {
     return this.servers().find((server) => server.id === id)
+  }
+
+  /** All Primary IPs that exist, by id. An automatic one ends with its server. */
+  addresses(): StoredAddress[] {
+    return [...this.#addresses.values()].filter(({ autoDelete, serverId }) => !autoDelete || this.find(serverId))
+  }
+
+  deleteAddress({ id }: StoredAddress): void {
+    this.#addresses.delete(id)
   }
 
   /** The servers that the list of servers has. */
@@ -190,6 +218,7 @@ export function presentServer(server: StoredServer) {
     serverType,
     location,
     address,
+    addressId,
     ipv6Network,
     addressAt,
     createdAt,
@@ -206,7 +235,7 @@ export function presentServer(server: StoredServer) {
     status: isDeleting ? 'deleting' : isOff ? 'off' : now < readyAt ? 'initializing' : 'running',
     created: isoTime(createdAt),
     public_net: {
-      ipv4: now < addressAt ? null : { id: id + 10_000, ip: address, blocked: false, dns_ptr: `${name}.example` },
+      ipv4: now < addressAt ? null : { id: addressId, ip: address, blocked: false, dns_ptr: `${name}.example` },
       ipv6: ipv6Network && { id: id + 20_000, ip: ipv6Network, blocked: false, dns_ptr: [] },
       floating_ips: [],
       firewalls: [],

@@ -8,6 +8,7 @@ import {
   matchesSelector,
   presentAction,
   presentServer,
+  type StoredAddress,
   type StoredServer,
   serverTypes,
   sshKeys,
@@ -59,6 +60,12 @@ export function answerRequest(project: HetznerProject, request: Request): Reply 
           ? refusal(423, 'locked', 'server is locked')
           : ok({ action: presentAction(project.delete(server)) }),
       )
+    case 'GET /primary_ips':
+      return listAddresses(project, query)
+    case 'GET /primary_ips/:id':
+    case 'PUT /primary_ips/:id':
+    case 'DELETE /primary_ips/:id':
+      return answerAddress(project, Number(id), request)
     case 'GET /servers/:id/actions':
       return withServer(project, id, (server) =>
         page('actions', project.actions(({ serverId }) => serverId === server.id).map(presentAction), query),
@@ -118,6 +125,44 @@ function listServers(project: HetznerProject, query: URLSearchParams): Reply {
   return page('servers', matching.map(presentServer), query)
 }
 
+const isAssigned = (project: HetznerProject, { serverId }: StoredAddress) => project.find(serverId) !== undefined
+
+const presentAddress = (project: HetznerProject, address: StoredAddress) => ({
+  id: address.id,
+  name: `primary_ip-${address.id}`,
+  type: 'ipv4',
+  ip: address.ip,
+  labels: address.labels,
+  auto_delete: address.autoDelete,
+  assignee_type: 'server',
+  assignee_id: isAssigned(project, address) ? address.serverId : null,
+  blocked: false,
+})
+
+function listAddresses(project: HetznerProject, query: URLSearchParams): Reply {
+  const selector = query.get('label_selector') ?? ''
+  const matching = project.addresses().filter(({ labels }) => selector === '' || matchesSelector(labels, selector))
+  const presented = matching.map((address) => presentAddress(project, address))
+  return page('primary_ips', presented, query)
+}
+
+function answerAddress(project: HetznerProject, id: number, { method, body }: Request): Reply {
+  const address = project.addresses().find((candidate) => candidate.id === id)
+  if (!address) return notFound('primary_ip')
+  if (method === 'DELETE') {
+    if (isAssigned(project, address)) return refusal(422, 'must_be_unassigned', 'primary IP is assigned')
+    project.deleteAddress(address)
+    return { status: 204, body: '' }
+  }
+  if (method === 'PUT') {
+    const changes = JSON.parse(body) as { labels?: Labels; auto_delete?: boolean }
+    if (findWrongLabel(changes.labels ?? {})) return invalidField('labels', 'has an invalid value')
+    address.labels = changes.labels ?? address.labels
+    address.autoDelete = changes.auto_delete ?? address.autoDelete
+  }
+  return ok({ primary_ip: presentAddress(project, address) })
+}
+
 /** One page of a list, with the data about the others. */
 function page(key: string, all: readonly object[], query: URLSearchParams): Reply {
   const number = Number(query.get('page') ?? 1)
@@ -173,6 +218,11 @@ function createServer(project: HetznerProject, body: string): Reply {
   const image = byNameOrId(images, request.image).find(({ architecture }) => architecture === serverType.architecture)
   if (!image) return notFound('image')
   if (keys.some((key) => byNameOrId(sshKeys, key).length === 0)) return notFound('ssh_key')
+  const wanted = request.public_net?.ipv4
+  const address = project.addresses().find(({ id }) => id === wanted)
+  if (wanted !== undefined && !address) return invalidField('public_net.ipv4', 'primary IP not found')
+  if (address && isAssigned(project, address))
+    return refusal(422, 'primary_ip_already_assigned', 'primary IP is already assigned')
   // Not only those that the list has.
   if (project.servers().some((server) => server.name === name))
     return refusal(409, 'uniqueness_error', 'server name is already used', { fields: [{ name: 'name' }] })

@@ -10,9 +10,10 @@ import { type HetznerServer, startHetznerServer } from './hetzner-server.ts'
 
 export const never = () => new AbortController().signal
 
-export const hetznerRegion = (name = 'eu', settings: object = {}): RegionConfig => {
+export const hetznerRegion = (name = 'eu', settings: object = {}, more: object = {}): RegionConfig => {
   const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13', ...settings }
-  const [region] = regions.parse(JSON.stringify([{ region: name, display_name: name, provider: 'hetzner', hetzner }]))
+  const setting = { region: name, display_name: name, provider: 'hetzner', hetzner, ...more }
+  const [region] = regions.parse(JSON.stringify([setting]))
   if (!region) throw new Error('no region')
   return region
 }

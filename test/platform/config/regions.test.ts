@@ -40,6 +40,7 @@ describe('regions', () => {
         default: true,
         capacity: 50,
         warm: 0,
+        stable_address: false,
         host: '127.0.0.1',
         image: { image_id: 'relay-node', version: relayVersion, released_at: expect.stringMatching(/Z$/) },
       },
@@ -95,6 +96,10 @@ describe('a problem names the region and the place', () => {
     ['SVC_REGIONS[0].public_host is neither', [{ ...local, public_host: 'relay.example.com:5000' }]],
     ['SVC_REGIONS[0].host belongs to "provider":"local"', [{ ...onAws, host: '10.0.0.1' }]],
     ['SVC_REGIONS[0].aws is required with "provider":"aws"', [{ ...onAws, aws: undefined }]],
+    [
+      'SVC_REGIONS[0].stable_address belongs to "provider":"aws" and "hetzner": relays on one machine keep its address',
+      [{ ...local, stable_address: true }],
+    ],
     ['SVC_REGIONS[1].aws belongs to "provider":"aws"', [local, { ...onHetzner, aws }]],
     ['SVC_REGIONS[0].hetzner is required with "provider":"hetzner"', [{ ...onHetzner, hetzner: undefined }]],
     ['SVC_REGIONS[1].aws.subnet_ids is missing', [local, { ...onAws, aws: { ...aws, subnet_ids: undefined } }]],
