@@ -399,6 +399,24 @@ create table regions (
   drained_at timestamptz
 );
 
+create table relay_addresses (
+  region          text        not null,
+  address_id      text        not null,
+  host            text        not null,
+  can_move        boolean     not null,
+  instance_id     text,
+  session_id      uuid references relay_sessions(id) on delete set null,
+  next_attempt_at timestamptz not null default now(),
+  attempts        integer     not null default 0,
+  failing_since   timestamptz,
+  error           text,
+  created_at      timestamptz not null default now(),
+  constraint relay_addresses_pkey primary key (region, address_id)
+);
+
+create index relay_addresses_instance on relay_addresses (instance_id);
+create index relay_addresses_session on relay_addresses (session_id) where session_id is not null;
+
 create table relay_health (
   session_id            uuid             not null primary key references relay_sessions(id) on delete cascade,
   instance_id           text             not null,

@@ -6,7 +6,14 @@ import type { Logger } from '../../platform/log.ts'
 import type { Job } from '../worker/jobs.ts'
 import type { WorkerMetrics } from '../worker/metrics.ts'
 import { findFleetProblem } from './fleet-names.ts'
-import { listRegion, type SweepLimits, sweepLimits, sweepRegion } from './orphan-sweep.ts'
+import {
+  listAddresses,
+  listRegion,
+  type SweepLimits,
+  sweepAddresses,
+  sweepLimits,
+  sweepRegion,
+} from './orphan-sweep.ts'
 import type { RelayProviders } from './relay-providers.ts'
 
 interface Deps {
@@ -47,6 +54,8 @@ async function sweepOrphans(deps: Deps, limits: SweepLimits, signal: AbortSignal
         }
         const { failed, isBlocked } = await sweepRegion(sweep, await listRegion(sweep))
         metrics.countOrphanSweep(region, isBlocked)
+        // After the instances, whose rows say which addresses are used.
+        await sweepAddresses(sweep, await listAddresses(sweep))
         return [...failed.values()]
       } catch (error) {
         log.warn({ err: error, region }, 'the instances of a region could not be listed or compared')

@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import type { Database } from '../../db/connection.ts'
 import { type Placement, type ReservedInstance, recordLaunch, type StoredInstance } from '../../db/fleet/instances.ts'
+import { recordAddress } from '../../db/fleet/relay-addresses.ts'
 import { moveToNextZone } from '../../db/transactions/move-to-next-zone.ts'
 import { warmReportSecondsMax } from '../../domain/fleet/warm-instances.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -56,7 +57,7 @@ interface Deps {
 export async function launchInstance(
   { config, sql, providers }: Deps,
   reserved: ReservedInstance,
-  target: Pick<RelaySpec, 'sessionId' | 'region' | 'streamToken' | 'binding' | 'ports'>,
+  target: Pick<RelaySpec, 'sessionId' | 'region' | 'streamToken' | 'binding' | 'ports' | 'addressId'>,
 ): Promise<RelayInstance | undefined> {
   const provider = providerOf(providers, target.region)
   let instance: ReservedInstance | undefined = reserved
@@ -65,7 +66,15 @@ export async function launchInstance(
     const spec = { ...relaySettings(config, instanceId), ...target, instanceId, zone }
     try {
       const launched = await withHeartbeat((signal) => provider.create(spec, signal))
-      const { providerId, endpoint } = launched
+      const { providerId, endpoint, addressId } = launched
+      if (addressId !== undefined)
+        await recordAddress(sql, {
+          region: target.region,
+          addressId,
+          host: endpoint.host,
+          canMove: provider.addresses?.move !== undefined,
+          instanceId,
+        })
       await recordLaunch(sql, instanceId, { instanceId: launched.instanceId, providerId, ...endpoint })
       return launched
     } catch (error) {

@@ -3,11 +3,12 @@ import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import { markInstanceGone } from '../../db/fleet/instances.ts'
 import { recordObservations } from '../../db/fleet/orphans.ts'
+import { hasAddresses, recordListedAddresses } from '../../db/fleet/relay-addresses.ts'
 import { listNamedInstances } from '../../db/fleet/relay-names.ts'
 import { planSweep } from '../../domain/fleet/orphan-sweep.ts'
 import type { Logger } from '../../platform/log.ts'
 import { withTimeout } from '../../platform/timeout.ts'
-import type { RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
+import type { ListedAddress, RelayInstance, RelayProvider } from '../../providers/relay/provider.ts'
 
 /** A call that hangs is given up, and the next sweep repeats it. */
 export interface SweepLimits {
@@ -52,6 +53,25 @@ export const listRegion = ({
   withTimeout(limits.listMillisMax, `the list of region ${region} took too long`, async () =>
     (await provider.list()).filter((instance) => instance.region === region),
   )
+
+/**
+ * The region's stable addresses. Regions without any ask no provider, whose credentials may not permit it.
+ * Rejects when the provider does not answer in time.
+ */
+export async function listAddresses({
+  sql,
+  provider: { addresses },
+  region,
+  limits = sweepLimits,
+}: SweepDeps): Promise<ListedAddress[]> {
+  if (!addresses?.areReserved && !(await hasAddresses(sql, region))) return []
+  const list = async () => (await addresses?.list()) ?? []
+  return withTimeout(limits.listMillisMax, `the list of addresses of region ${region} took too long`, list)
+}
+
+/** Stores what the list of addresses shows. The job `update_addresses` releases those that are unused. */
+export const sweepAddresses = ({ sql, region, provider: { addresses } }: SweepDeps, listed: readonly ListedAddress[]) =>
+  recordListedAddresses(sql, { region, listed, canMove: addresses?.move !== undefined })
 
 /**
  * Stores what the list shows, and destroys the instances that are due. Safe to repeat and to run twice at the same

@@ -8,7 +8,7 @@ import type { Logger } from '../../platform/log.ts'
 import { createAwsRelayProvider } from '../../providers/relay/aws.ts'
 import { createHetznerRelayProvider } from '../../providers/relay/hetzner.ts'
 import { createLocalRelayProvider } from '../../providers/relay/local.ts'
-import { type RelayProvider, RelayProviderError } from '../../providers/relay/provider.ts'
+import { type RelayProvider, RelayProviderError, type StableAddresses } from '../../providers/relay/provider.ts'
 import { relayBundle } from '../../providers/relay/relay-bundle.ts'
 import { createUserData } from '../../providers/relay/user-data.ts'
 import type { WorkerMetrics } from '../worker/metrics.ts'
@@ -85,7 +85,13 @@ function withMetrics(
         throw error
       }
     }
-  const { account } = provider
+  const measuredAddresses = ({ move, ...addresses }: StableAddresses): StableAddresses => ({
+    ...addresses,
+    list: measured('list', () => addresses.list()),
+    ...(move ? { move: measured('move_address', move) } : {}),
+    release: measured('release_address', (addressId) => addresses.release(addressId)),
+  })
+  const { account, addresses } = provider
   return {
     zones: provider.zones,
     listLagSeconds: provider.listLagSeconds,
@@ -96,6 +102,7 @@ function withMetrics(
     ...(provider.hasSharedHost ? { hasSharedHost: true } : {}),
     list: measured('list', (filter) => provider.list(filter)),
     check: measured('check', () => provider.check()),
+    ...(addresses ? { addresses: measuredAddresses(addresses) } : {}),
     ...(account ? { account: { ...account, listAll: measured('list', () => account.listAll()) } } : {}),
   }
 }

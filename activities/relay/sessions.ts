@@ -1,9 +1,16 @@
 /** The activities of a relay session workflow: write transitions, create the instance, destroy the instances. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connection.ts'
-import { bindInstance, listInstancesOfSession, markInstanceGone, markInstancesGone } from '../../db/fleet/instances.ts'
+import {
+  bindInstance,
+  findInstance,
+  listInstancesOfSession,
+  markInstanceGone,
+  markInstancesGone,
+} from '../../db/fleet/instances.ts'
 import { findKeptPorts, recordPorts } from '../../db/fleet/kept-ports.ts'
 import { findRegionUse } from '../../db/fleet/regions.ts'
+import { keepAddress, type RelayAddress } from '../../db/fleet/relay-addresses.ts'
 import { listNamedInstances } from '../../db/fleet/relay-names.ts'
 import { getStoredStreamToken } from '../../db/identity/users.ts'
 import { hasReported } from '../../db/relay/health.ts'
@@ -107,14 +114,17 @@ async function awaitFirstReport(sql: Database, sessionId: string): Promise<boole
 async function reserveSomewhere(
   { config, sql }: Deps,
   session: RelaySessionRow,
-  lostInstanceId: string | null,
+  { lostInstanceId, mustBeNew }: { readonly lostInstanceId: string | null; readonly mustBeNew: boolean },
 ): Promise<ReserveReplacementOutcome> {
-  const reserveIn = (region: string): Promise<ReserveReplacementOutcome> => {
+  const reserveIn = (region: string, isNew = false): Promise<ReserveReplacementOutcome> => {
     const placement = placementOf(config, region)
     const newInstanceId = createInstanceId(placement.provider)
-    return reserveReplacement(sql, { sessionId: session.id, lostInstanceId, newInstanceId, placement })
+    const request = { sessionId: session.id, lostInstanceId, newInstanceId, placement, mustBeNew: isNew }
+    return reserveReplacement(sql, request)
   }
-  const atHome = await reserveIn(session.region)
+  const asWished = await reserveIn(session.region, mustBeNew)
+  // A warm instance with another address is better than none.
+  const atHome = asWished.type === 'no_room' && mustBeNew ? await reserveIn(session.region) : asWished
   if (atHome.type !== 'no_room' || !session.mayMove) return atHome
   const others = config.regions.filter(({ region }) => region !== session.region)
   const uses = await Promise.all(others.map(({ region }) => findRegionUse(sql, region)))
@@ -123,6 +133,25 @@ async function reserveSomewhere(
     if (elsewhere.type !== 'no_room') return elsewhere
   }
   return atHome
+}
+
+/**
+ * Ends the lost instance that has what the next one needs and cannot get from one that exists: the ports of their
+ * host, or an address that cannot move.
+ */
+async function endHolder(
+  { sql, providers }: Deps,
+  { instanceId: bound, region }: RelaySessionRow,
+  address: RelayAddress | undefined,
+  lostInstanceId: string | null,
+): Promise<void> {
+  const provider = providers.get(region)
+  const holdsAddress = (instanceId: string | null) => address?.canMove === false && address.instanceId === instanceId
+  const holder = provider?.hasSharedHost ? bound : ([bound, lostInstanceId].find(holdsAddress) ?? null)
+  const instance = holder === null ? undefined : await findInstance(sql, holder)
+  if (!provider || !instance || instance.isGone) return
+  await withHeartbeat(() => destroyProven(provider, instance)).catch(failCreation)
+  await markInstanceGone(sql, instance.instanceId)
 }
 
 function warnOfOtherPorts({ instanceId, endpoint }: RelayInstance, wanted: RelayPorts | null, log: Logger): void {
@@ -172,19 +201,17 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
     createReplacement: async ({ sessionId, lostInstanceId = null }) => {
       const session = await findRelaySession(sql, sessionId)
       if (!session || !isInGraceFor(session, 'health_lost')) return { type: 'not_wanted' }
-      // A process that does not answer still has the ports, and nothing else can take them.
-      const { instanceId: bound, region: home } = session
-      if (bound !== null && providers.get(home)?.hasSharedHost) {
-        await withHeartbeat(() => providerOf(providers, home).destroy(bound)).catch(failCreation)
-        await markInstanceGone(sql, bound)
-      }
-      const reserved = await reserveSomewhere(deps, session, lostInstanceId)
+      const address = await keepAddress(sql, sessionId)
+      const mustBeNew = address?.canMove === false
+      await endHolder(deps, session, address, lostInstanceId)
+      const reserved = await reserveSomewhere(deps, session, { lostInstanceId, mustBeNew })
       if (reserved.type !== 'reserved') return reserved
       const { instance, binding, region } = reserved
       const stored = await getStoredStreamToken(sql, session.userId)
       const streamToken = openStreamToken(sealing, session.userId, stored)
       const ports = await findKeptPorts(sql, sessionId)
-      const target = { sessionId, region, streamToken, binding, ports }
+      const addressId = mustBeNew && address.region === region ? address.addressId : null
+      const target = { sessionId, region, streamToken, binding, ports, addressId }
       const launched = await launchInstance(deps, instance, target).catch(failCreation)
       if (launched === undefined) return { type: 'not_wanted' }
       // The connection gets its ports with its first report.

@@ -32,6 +32,7 @@ import { usageJobs } from '../billing/usage-jobs.ts'
 import { instanceJobs } from '../fleet/instance-jobs.ts'
 import { providerCheckJobs } from '../fleet/provider-check-jobs.ts'
 import { createProviderChecks, type ProviderChecks } from '../fleet/provider-checks.ts'
+import { relayAddressJobs } from '../fleet/relay-address-jobs.ts'
 import { relayNameJobs } from '../fleet/relay-name-jobs.ts'
 import { type RelayProviders, withCallMetrics } from '../fleet/relay-providers.ts'
 import { reportPathJobs } from '../fleet/report-path-jobs.ts'
@@ -195,6 +196,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...relaySessionJobs(deps),
       ...lostRelayJobs(deps),
       ...relayNameJobs({ config, sql, log }),
+      ...relayAddressJobs(deps),
       ...reportPathJobs({ config, sql, log }),
       ...workflowRestartJobs(deps),
       ...instanceJobs(deps),

@@ -1,6 +1,7 @@
 /** Metrics of live relay sessions and of what they receive, read from Postgres. */
 import { Gauge, type Registry } from 'prom-client'
 import type { Sql } from '../../db/connection.ts'
+import { failingAddressSeconds } from '../../db/fleet/relay-addresses.ts'
 import { failingNameSeconds } from '../../db/fleet/relay-names.ts'
 import { countUndeliveredCommands } from '../../db/relay/commands.ts'
 import { readLiveFigures } from '../../db/relay/figures.ts'
@@ -16,10 +17,11 @@ export async function readRelayGauges(
   sql: Sql,
   { regions, relay }: Pick<Config, 'regions' | 'relay'>,
 ): Promise<(registry: Registry) => void> {
-  const [figures, undelivered, namesFailing] = await Promise.all([
+  const [figures, undelivered, namesFailing, addressesFailing] = await Promise.all([
     readLiveFigures(sql, relay),
     countUndeliveredCommands(sql),
     failingNameSeconds(sql),
+    failingAddressSeconds(sql),
   ])
   return (registry) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
@@ -61,6 +63,10 @@ export async function readRelayGauges(
     gauge('svc_relay_names_failing_seconds', 'Since the name of a relay could not be written; 0 while all are.').set(
       namesFailing,
     )
+    gauge(
+      'svc_relay_addresses_failing_seconds',
+      'Since a stable address could not be moved or released; 0 while all can.',
+    ).set(addressesFailing)
 
     const ofRegion = (name: string, help: string) => gauge(name, help, ['region'])
     const streams = ofRegion('svc_relay_streams', 'Relays that receive a stream.')

@@ -91,6 +91,7 @@ export const boundedTables = {
     'usage_intervals', // Rolled up into usage_days with their session.
     'rate_limit_windows', // Two minutes after they opened.
     'workers', // A day after the worker ended.
+    'relay_addresses', // When its provider has released it.
     'provider_token_revocations', // A day after the chat was unlinked.
   ],
   /** Rows of a relay session. */

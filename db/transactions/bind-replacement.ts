@@ -40,10 +40,12 @@ export const bindReplacement = (
     if (!instance.isLaunched) return 'not_launched'
     await insertReplacement(tx, { sessionId, binding, replacedBy: instanceId })
     await tx`
-      update relay_sessions s set instance_id = i.instance_id, relay_host = i.host, relay_host_v6 = i.host_v6,
+      update relay_sessions s set instance_id = i.instance_id, relay_host = coalesce(a.host, i.host),
+        relay_host_v6 = case when a.host is null then i.host_v6 end,
         srtla_port = i.srtla_port, publish_port = i.publish_port, play_port = i.play_port, stats_port = i.stats_port,
         binding = ${binding}, region = i.region, instance_bound_at = now(), instance_missing_since = null
-      from instances i where s.id = ${sessionId} and i.instance_id = ${instanceId}`
+      from instances i left join relay_addresses a on a.session_id = i.session_id and a.region = i.region and a.can_move
+      where s.id = ${sessionId} and i.instance_id = ${instanceId}`
     if (session.instanceId !== null) await retireInstances(tx, [session.instanceId])
     return 'bound'
   }) as Promise<BindReplacementOutcome>

@@ -37,12 +37,14 @@ interface ReserveRequest {
   /** The id of the instance that is reserved when the session has none yet. */
   readonly newInstanceId: string
   readonly placement: Placement
+  /** Only a new instance can have the stable address of the session. */
+  readonly mustBeNew: boolean
 }
 
 /** Safe to repeat. The lost instance stays bound: it may still come back before its replacement reports. */
 export const reserveReplacement = (
   sql: Database,
-  { sessionId, lostInstanceId, newInstanceId, placement }: ReserveRequest,
+  { sessionId, lostInstanceId, newInstanceId, placement, mustBeNew }: ReserveRequest,
 ): Promise<ReserveReplacementOutcome> =>
   sql.begin(async (tx): Promise<ReserveReplacementOutcome> => {
     const session = await lockSessionToPlace(tx, sessionId)
@@ -57,7 +59,7 @@ export const reserveReplacement = (
         ? { type: 'created', instanceId: found.instanceId }
         : { type: 'reserved', instance: found, region: found.region, binding }
     if (await isRegionDrained(tx, placement.region)) return { type: 'no_room' }
-    const [warm] = await claimWarmReplacement(tx, { sessionId, binding }, placement)
+    const [warm] = mustBeNew ? [] : await claimWarmReplacement(tx, { sessionId, binding }, placement)
     if (warm) return { type: 'created', instanceId: warm.instanceId }
     if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
     await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0, binding }, placement)

@@ -34,15 +34,17 @@ interface Options {
   readonly names: readonly string[]
   readonly variables: Readonly<Record<string, string>>
   readonly requestMillisMax: number
+  /** Of each region. */
+  readonly settings?: Readonly<Record<string, unknown>>
   /** Changes the provider of a region. */
   readonly around?: (provider: RelayProvider, region: string) => RelayProvider
 }
 
 /** Starts api and worker in this process, with simulated relays. */
-export async function startHetznerRegions({ names, variables, requestMillisMax, around }: Options) {
+export async function startHetznerRegions({ names, variables, requestMillisMax, settings = {}, around }: Options) {
   const hetzner = { location: 'fsn1', server_type: 'cx22', image: 'debian-13' }
   const setting = JSON.stringify(
-    names.map((region) => ({ region, display_name: region, provider: 'hetzner', hetzner })),
+    names.map((region) => ({ region, display_name: region, provider: 'hetzner', hetzner, ...settings })),
   )
   const clouds = new Map<string, { cloud: HetznerServer; provider: RelayProvider }>()
   for (const region of regionsSchema.parse(setting)) {
