@@ -31,9 +31,11 @@ function formatResult({ error, conflict, blocked }: RegionComparison): string {
 
 type RegionDifference = ReportedDifference & { readonly region: string }
 
-const differenceColumns = (dryRun: boolean): readonly Column<RegionDifference>[] => [
+/** Addresses are listed only where one differs. */
+const differenceColumns = (dryRun: boolean, hasAddresses: boolean): readonly Column<RegionDifference>[] => [
   { header: 'REGION', value: ({ region }) => region },
   { header: 'INSTANCE', value: ({ instance_id }) => instance_id },
+  ...(hasAddresses ? [{ header: 'ADDRESS', value: ({ address }: RegionDifference) => address }] : []),
   { header: 'KIND', value: ({ kind }) => kind },
   { header: 'SESSION', value: ({ session_id }) => session_id },
   { header: 'SINCE', value: formatSince },
@@ -52,7 +54,8 @@ export async function compare(options: ComparisonOptions, { json }: OutputOption
     printTable(regionColumns, regions)
     if (differences.length > 0) {
       printHeading('Differences')
-      printTable(differenceColumns(options.dryRun), differences)
+      const hasAddresses = differences.some(({ address }) => address !== null)
+      printTable(differenceColumns(options.dryRun, hasAddresses), differences)
     }
     if (elsewhere.length > 0) printRemark(describeElsewhere(elsewhere))
     const destroyed = differences.filter(({ outcome }) => outcome === 'destroyed').length

@@ -1,6 +1,13 @@
 /** Compares the instances of all regions with the rows, and sweeps them. */
 import { findFleetProblem } from '../../activities/fleet/fleet-names.ts'
-import { listRegion, type SweepDeps, type SweepOutcome, sweepRegion } from '../../activities/fleet/orphan-sweep.ts'
+import {
+  listAddresses,
+  listRegion,
+  type SweepDeps,
+  type SweepOutcome,
+  sweepAddresses,
+  sweepRegion,
+} from '../../activities/fleet/orphan-sweep.ts'
 import { createRelayProviders } from '../../activities/fleet/relay-providers.ts'
 import { beginEpoch } from '../../db/epochs.ts'
 import {
@@ -8,6 +15,7 @@ import {
   countInstancesElsewhere,
   type InstanceDifference,
 } from '../../db/fleet/instance-comparison.ts'
+import { type AddressDifference, compareAddresses } from '../../db/fleet/relay-addresses.ts'
 import { planSweep } from '../../domain/fleet/orphan-sweep.ts'
 import type { RelayInstance } from '../../providers/relay/provider.ts'
 import { silentLog, type WorkerAccess } from './worker-access.ts'
@@ -26,8 +34,11 @@ export type Outcome =
 
 /** With the names of the operators' API. */
 export interface ReportedDifference {
-  readonly instance_id: string
-  readonly kind: InstanceDifference['kind']
+  /** Of an address the instance that it leads or led to. */
+  readonly instance_id: string | null
+  /** A stable address; null for an instance. */
+  readonly address: string | null
+  readonly kind: InstanceDifference['kind'] | AddressDifference['kind']
   readonly session_id: string | null
   readonly since: Date | null
   readonly outcome: Outcome
@@ -95,10 +106,16 @@ async function compareRegion(
     // Before the sweep, which changes what is compared.
     const differences = await compareInstances(sql, { region, listed, listLagSeconds: provider.listLagSeconds })
     const sweep = options.dryRun ? foresee(differences, listed, options) : await sweepRegion(deps, listed, options)
+    const addresses = await listAddresses(deps)
+    const addressDifferences = await compareAddresses(sql, { region, listed: addresses })
+    if (!options.dryRun) await sweepAddresses(deps, addresses)
     return report({
       listed: listed.length,
       blocked: sweep.isBlocked,
-      differences: differences.map((difference) => withOutcome(difference, sweep, options)),
+      differences: [
+        ...differences.map((difference) => withOutcome(difference, sweep, options)),
+        ...addressDifferences.map(reportAddress),
+      ],
     })
   } catch (error) {
     return report({ error: error instanceof Error ? error.message : String(error) })
@@ -123,7 +140,7 @@ function withOutcome(
   { destroyed, failed, waiting, kept, isBlocked }: SweepOutcome,
   { dryRun }: ComparisonOptions,
 ): ReportedDifference {
-  const difference = { instance_id: instanceId, kind, session_id: sessionId, since }
+  const difference = { instance_id: instanceId, address: null, kind, session_id: sessionId, since }
   const result = (outcome: Outcome, error: string | null = null) => ({ ...difference, outcome, error, keptUntil })
   if (kind === 'missing') return result(isGone ? 'gone' : 'starting')
   if (kind === 'unbound') return result('kept')
@@ -133,4 +150,12 @@ function withOutcome(
   if (kept.includes(instanceId)) return result('earlier_epoch')
   // An instance that got its session meanwhile, or whose destruction did not start in time, is due in the next run.
   return result(waiting.includes(instanceId) ? 'waiting' : isBlocked ? 'blocked' : 'due')
+}
+
+/** The job `update_addresses` releases an unused address with a row within a minute, and others after a second look. */
+const reportAddress = ({ instanceId, sessionId, host, kind, since, isGone }: AddressDifference): ReportedDifference => {
+  const ofMissing = isGone ? 'gone' : 'starting'
+  const outcome = kind === 'missing_address' ? ofMissing : since === null ? 'waiting' : 'due'
+  const difference = { instance_id: instanceId, address: host, kind, session_id: sessionId, since, outcome } as const
+  return { ...difference, error: null, keptUntil: null }
 }

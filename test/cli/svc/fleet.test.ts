@@ -7,7 +7,7 @@ import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { createLocalRelayProvider } from '../../../providers/relay/local.ts'
 import { endLocalRelays } from '../../../providers/relay/local-relays.ts'
 import { testEnvironment } from '../../support/environment.ts'
-import { givenHetzner, relaySpec } from '../../support/hetzner.ts'
+import { createHetznerRelays, givenHetzner, hetznerRegion, relaySpec } from '../../support/hetzner.ts'
 import { startService, type TestService } from '../../support/relays.ts'
 import { type Ended, runSvc, runSvcHere } from '../../support/svc.ts'
 
@@ -131,6 +131,33 @@ describe('compare', () => {
     const forced = await fleet('compare --force', variables)
     expect(forced.stderr).toBe('Destroyed: 5.\n')
     expect([forced.code, api.project.servers().length]).toEqual([0, 0])
+  })
+
+  test('prints stable addresses that nothing uses, and leaves their release to the job', async () => {
+    const api = await givenHetzner()
+    const region = { ...hetzner, stable_address: true }
+    const variables = {
+      SVC_REGIONS: JSON.stringify([region]),
+      SVC_HETZNER_API_URL: api.apiUrl,
+      SVC_HETZNER_TOKEN: api.token,
+      SVC_FLEET_NAME: 'production',
+    }
+    const { relays } = createHetznerRelays(api, {
+      region: hetznerRegion('eu', {}, { stable_address: true }),
+      fleetName: 'production',
+    })
+    const { instanceId, endpoint } = await relays.create(relaySpec(), new AbortController().signal)
+    await relays.destroy(instanceId)
+
+    const seen = await fleet('compare --dry-run', variables)
+    const [address] = seen.stdout.split('\n').filter((line) => line.includes(endpoint.host))
+    expect(address).toMatch(new RegExp(`${instanceId} .*unused_address .*waits for a second observation`))
+    expect(await service.api.sql`select from relay_addresses`).toHaveLength(0)
+
+    expect((await fleet('compare', variables)).code).toBe(6)
+    expect((await fleet('compare', variables)).stdout).toMatch(/unused_address .*left for the next run/)
+    expect(await service.api.sql`select from relay_addresses`).toHaveLength(1)
+    expect(api.project.addresses()).toHaveLength(1)
   })
 
   test('reports a region that cannot be listed, and goes on with the others', async () => {
