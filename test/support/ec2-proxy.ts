@@ -1,6 +1,7 @@
 /**
  * Stands between a client of EC2 and moto, and causes failures. It adds what moto lacks, as EC2 documents it: a launch
- * with a client token that was used before answers as the first one did.
+ * with a client token that was used before answers as the first one did, and an address that a network interface gets
+ * takes the place of the one that it had.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -46,7 +47,8 @@ export const errorBody = (code: string, message: string): string =>
 export async function startEc2Proxy(motoUrl: string): Promise<Ec2Proxy> {
   const requests: Ec2Request[] = []
   let faults: { action: string; fault: Fault; times: number }[] = []
-  const execute = withClientTokens((request, text) => forward(motoUrl, request, text))
+  const forwardTo = (request: IncomingMessage, text: string) => forward(motoUrl, request, text)
+  const execute = withClientTokens(withOneAddress(forwardTo))
 
   const server = createServer(async (request, response) => {
     const text = await readText(request)
@@ -91,17 +93,17 @@ async function replyTo(fault: Fault | undefined, execute: () => Promise<Reply>):
 type Execute = (request: IncomingMessage, text: string, parameters: URLSearchParams) => Promise<Reply>
 
 /** Concurrent launches with one token wait for the first one. Only successful launches are remembered. */
-function withClientTokens(execute: (request: IncomingMessage, text: string) => Promise<Reply>): Execute {
+function withClientTokens(execute: Execute): Execute {
   const launches = new Map<string, { text: string; reply: Promise<Reply> }>()
   const terminated = new Set<string>()
   return async (request, text, parameters) => {
     const token = parameters.get('ClientToken')
     if (parameters.get('Action') === 'TerminateInstances') terminated.add(parameters.get('InstanceId.1') ?? '')
     if (parameters.get('Action') !== 'RunInstances' || !token || parameters.get('DryRun') === 'true')
-      return execute(request, text)
+      return execute(request, text, parameters)
     const earlier = launches.get(token)
     if (!earlier) {
-      const reply = execute(request, text)
+      const reply = execute(request, text, parameters)
       launches.set(token, { text, reply })
       const { status } = await reply.catch(() => ({ status: undefined }))
       if (status !== 200) launches.delete(token)
@@ -111,6 +113,23 @@ function withClientTokens(execute: (request: IncomingMessage, text: string) => P
     const [, id = ''] = /<instanceId>(i-\w+)/.exec(reply.body) ?? []
     if (terminated.has(id)) return { status: 400, body: errorBody('IdempotentInstanceTerminated', 'use another token') }
     if (earlier.text !== text) return { status: 400, body: errorBody('IdempotentParameterMismatch', 'other arguments') }
+    return reply
+  }
+}
+
+/** A network interface has at most one address. */
+function withOneAddress(execute: (request: IncomingMessage, text: string) => Promise<Reply>): Execute {
+  const associations = new Map<string, { address: string; id: string }>()
+  return async (request, text, parameters) => {
+    const networkInterface = parameters.get('NetworkInterfaceId')
+    if (parameters.get('Action') !== 'AssociateAddress' || networkInterface === null) return execute(request, text)
+    const address = parameters.get('AllocationId') ?? ''
+    const earlier = associations.get(networkInterface)
+    if (earlier && earlier.address !== address)
+      await execute(request, `Action=DisassociateAddress&Version=2016-11-15&AssociationId=${earlier.id}`)
+    const reply = await execute(request, text)
+    const [, id] = /<associationId>([\w-]+)/.exec(reply.body) ?? []
+    if (id) associations.set(networkInterface, { address, id })
     return reply
   }
 }

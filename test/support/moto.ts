@@ -5,7 +5,20 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { EC2 } from '@aws-sdk/client-ec2'
 import { findFreePort } from '../../platform/embedded/ports.ts'
+
+/** An image, the subnets and a security group of the account, as the settings of a region name them. */
+export async function awsNetworkOf(account: EC2) {
+  const { Images: [image] = [] } = await account.describeImages({ Owners: ['amazon'] })
+  const { Subnets = [] } = await account.describeSubnets()
+  const { SecurityGroups: [group] = [] } = await account.describeSecurityGroups()
+  return {
+    image_id: image?.ImageId ?? '',
+    subnet_ids: Subnets.map(({ SubnetId = '' }) => SubnetId),
+    security_group_ids: [group?.GroupId ?? ''],
+  }
+}
 
 const readyMillisMax = 30_000
 

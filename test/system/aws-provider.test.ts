@@ -9,7 +9,7 @@ import { type AwsRelayOptions, createAwsRelayProvider } from '../../providers/re
 import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import { RelayProviderError, type RelaySpec } from '../../providers/relay/provider.ts'
 import { type Fault, startEc2Proxy } from '../support/ec2-proxy.ts'
-import { type Moto, startMoto } from '../support/moto.ts'
+import { awsNetworkOf, type Moto, startMoto } from '../support/moto.ts'
 
 const awsRegion = 'eu-central-1'
 const secretKey = 'the-secret-key-of-the-account'
@@ -24,14 +24,7 @@ let settings: { image_id: string; subnet_ids: string[]; security_group_ids: stri
 beforeAll(async () => {
   moto = await startMoto()
   account = new EC2({ region: awsRegion, endpoint: moto.url })
-  const { Images: [image] = [] } = await account.describeImages({ Owners: ['amazon'] })
-  const { Subnets = [] } = await account.describeSubnets()
-  const { SecurityGroups: [group] = [] } = await account.describeSecurityGroups()
-  settings = {
-    image_id: image?.ImageId ?? '',
-    subnet_ids: Subnets.map(({ SubnetId = '' }) => SubnetId),
-    security_group_ids: [group?.GroupId ?? ''],
-  }
+  settings = await awsNetworkOf(account)
 })
 afterAll(async () => {
   account.destroy()

@@ -2,18 +2,13 @@
  * Sessions in a region of AWS. A process with the settings and the program of the user data takes the place of the
  * machine.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { EC2, type Instance } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { parse } from 'yaml'
 import { type Ec2Proxy, startEc2Proxy } from '../support/ec2-proxy.ts'
-import { temporaryFolder } from '../support/folders.ts'
-import { type Moto, startMoto } from '../support/moto.ts'
+import { awsNetworkOf, type Moto, startMoto } from '../support/moto.ts'
 import { eventually, startService, type TestService } from '../support/relays.ts'
+import { boot, userDataOf } from './aws-machine.ts'
 
 const awsRegion = 'eu-central-1'
 process.env.AWS_ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
@@ -29,16 +24,8 @@ beforeAll(async () => {
   proxy = await startEc2Proxy(moto.url)
   process.env.AWS_ENDPOINT_URL_EC2 = proxy.url
   account = new EC2({ region: awsRegion, endpoint: moto.url })
-  const { Images: [image] = [] } = await account.describeImages({ Owners: ['amazon'] })
-  const { Subnets: [subnet] = [] } = await account.describeSubnets()
-  const { SecurityGroups: [group] = [] } = await account.describeSecurityGroups()
-  const aws = {
-    region: awsRegion,
-    image_id: image?.ImageId,
-    instance_type: 't3.small',
-    subnet_ids: [subnet?.SubnetId],
-    security_group_ids: [group?.GroupId],
-  }
+  const { subnet_ids, ...network } = await awsNetworkOf(account)
+  const aws = { region: awsRegion, instance_type: 't3.small', ...network, subnet_ids: subnet_ids.slice(0, 1) }
   const regions = [
     { region: 'eu', display_name: 'Europe', provider: 'aws', default: true, aws },
     { region: 'eu-warm', display_name: 'Europe, warm', provider: 'aws', warm: 1, capacity: 3, aws },
@@ -61,39 +48,6 @@ async function runningInstances(filter: { Name: string; Values: string[] }): Pro
   return Reservations.flatMap(({ Instances = [] }) => Instances)
 }
 
-async function userDataOf({ InstanceId = '' }: Instance): Promise<string> {
-  const { UserData } = await account.describeInstanceAttribute({ InstanceId, Attribute: 'userData' })
-  return Buffer.from(UserData?.Value ?? '', 'base64').toString()
-}
-
-interface CloudConfig {
-  readonly write_files: readonly { path: string; content: string }[]
-  readonly runcmd: readonly (readonly string[])[]
-}
-
-/** Does what the machine would do at its boot, with free ports, since this machine has other relays. */
-async function boot(userData: string): Promise<ChildProcess> {
-  const { write_files, runcmd } = parse(userData) as CloudConfig
-  const folder = await temporaryFolder()
-  const [, , url = '', sha256] = runcmd.find((command) => command.some((word) => word.endsWith('/install.sh'))) ?? []
-  const code = Buffer.from(await (await fetch(url)).arrayBuffer())
-  expect(createHash('sha256').update(code).digest('hex')).toBe(sha256)
-  const program = join(folder, 'relay-node.mjs')
-  await writeFile(program, code)
-  const environment = join(folder, 'environment')
-  await writeFile(environment, write_files.find(({ path }) => path === '/etc/relay-node/environment')?.content ?? '')
-  const read = `set -a; . "${environment}"; exec "$0" -p 'JSON.stringify(process.env)'`
-  const variables = JSON.parse(execFileSync('sh', ['-c', read, process.execPath], { env: {}, encoding: 'utf8' }))
-  for (const name of Object.keys(variables)) if (name.endsWith('_PORT')) variables[name] = '0'
-  const args = ['--instance', variables.INSTANCE_ID, '--region', variables.REGION]
-  const relay = spawn(process.execPath, [program, ...args, '--state-file', join(folder, 'state.json')], {
-    env: { ...variables, SVC_RELAY_HOST: '127.0.0.1' },
-    stdio: 'ignore',
-  })
-  onTestFinished(() => void relay.kill('SIGKILL'))
-  return relay
-}
-
 test('a start launches an instance that becomes active after its boot, and a stop terminates it', async () => {
   const user = await service.user()
   const { session_id } = (await user.start()).body.session
@@ -103,7 +57,7 @@ test('a start launches an instance that becomes active after its boot, and a sto
   )
   if (!instance) throw new Error('unreachable')
 
-  const relay = await boot(await userDataOf(instance))
+  const relay = await boot(await userDataOf(account, instance))
   const active = await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active',
@@ -133,7 +87,7 @@ test('the user data of an instance contains neither the stream token nor a secre
     (all) => all.length > 0,
   )
   if (!instance) throw new Error('unreachable')
-  const userData = await userDataOf(instance)
+  const userData = await userDataOf(account, instance)
   await boot(userData)
   const active = await eventually(
     async () => (await user.active()).session,
@@ -154,7 +108,7 @@ test('a start gets the warm instance of its region, which has no session in its 
   const [warm] = await eventually(ofRegion, (all) => all.length > 0)
   if (!warm) throw new Error('unreachable')
   expect(warm.Tags).toContainEqual({ Key: 'svc-session', Value: '' })
-  await boot(await userDataOf(warm))
+  await boot(await userDataOf(account, warm))
   await eventually(
     async () =>
       (await service.api.sql`select 1 from instances where region = 'eu-warm' and last_report_at is not null`).length,
@@ -208,7 +162,7 @@ test('a launch whose replies are lost results in one instance', async () => {
   )
   expect(others).toEqual([])
   if (!instance) throw new Error('unreachable')
-  await boot(await userDataOf(instance))
+  await boot(await userDataOf(account, instance))
   await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active',
