@@ -464,10 +464,12 @@ create table relay_names (
   attempts        integer     not null default 0,
   failing_since   timestamptz,
   error           text,
-  unowned_since   timestamptz
+  unowned_since   timestamptz,
+  writing_v4      text
 );
 
 create index relay_names_shown on relay_names (shown_v4) where shown_v4 is not null;
+create index relay_names_writing on relay_names (writing_v4) where writing_v4 is not null;
 
 create table relay_programs (
   file_name    text        not null primary key,

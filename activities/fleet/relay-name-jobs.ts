@@ -2,6 +2,7 @@
 import pLimit from 'p-limit'
 import type { Database } from '../../db/connection.ts'
 import {
+  beginWriting,
   type DueName,
   deleteName,
   isUnownedForLong,
@@ -43,7 +44,7 @@ async function updateName(due: DueName, names: RelayNames, { sql, log }: Pick<De
       if (!(await isUnownedForLong(sql, label))) return
       await names.remove(label)
       await deleteName(sql, label)
-    } else {
+    } else if (await beginWriting(sql, due)) {
       await names.point(label, { v4, v6 })
       await recordShownName(sql, due, names.domain)
     }

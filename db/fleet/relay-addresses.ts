@@ -4,6 +4,7 @@
  */
 import { backoffSeconds } from '../backoff.ts'
 import { first, type Sql } from '../connection.ts'
+import { leadsTo } from './relay-names.ts'
 
 /** The list of a provider may lack a new address for some time. */
 const unlistedSecondsMin = 300
@@ -87,7 +88,7 @@ export const listDueAddresses = async (sql: Sql, regions: readonly string[], lim
     select a.region, a.address_id, a.host,
       case when ${isUsed(sql)} then jsonb_build_object(
         'sessionId', s.id, 'instanceId', target.instance_id, 'providerId', target.provider_id) end as target,
-      exists (select from relay_names n where n.shown_v4 = a.host)
+      exists (select from relay_names n where ${leadsTo(sql, sql`a.host`)})
         and coalesce(a.failing_since, now()) > now() - make_interval(secs => ${namedSecondsMax}) as is_named
     from ${withOwners(sql)}
     where a.region = any(${regions}::text[]) and a.next_attempt_at <= now()

@@ -3,7 +3,7 @@
  * server was last seen to have. The server itself is written by `providers/dns`.
  */
 import { backoffSeconds } from '../backoff.ts'
-import { hasRow, type Sql } from '../connection.ts'
+import { type Fragment, hasRow, type Sql } from '../connection.ts'
 
 /** The server is compared again after this time, since others may write to it. */
 const comparedSeconds = 300
@@ -43,16 +43,31 @@ export const listDueNames = async (sql: Sql, limit: number): Promise<DueName[]> 
     from wanted w full join relay_names n on n.label = w.label
     where n.label is null or (n.next_attempt_at <= now() and (
       n.shown_v4 is distinct from w.v4 or n.shown_v6 is distinct from w.v6 or n.failing_since is not null
+      or n.writing_v4 is not null
       or (n.shown_v4 is not null and n.compared_at < now() - make_interval(secs => ${comparedSeconds}))
       or not exists (select from connections k where k.label = n.label)))
     order by n.next_attempt_at nulls first limit ${limit}`
+
+/**
+ * Stores that a name is about to lead to an address, which is not given back from then on. @returns false when its
+ * session has another address meanwhile, or has stopped.
+ */
+export const beginWriting = async (sql: Sql, { label, sessionId, v4, v6 }: DueName): Promise<boolean> => {
+  if (sessionId === null) return true
+  return hasRow(sql`
+    insert into relay_names as n (label, writing_v4)
+    select ${label}, ${v4}::text from relay_sessions s
+    where s.id = ${sessionId} and s.state <> 'stopped' and s.relay_host in (${v4}, ${v6}) for share
+    on conflict (label) do update set writing_v4 = coalesce(excluded.writing_v4, n.writing_v4)
+    returning label`)
+}
 
 /** Stores that the server has the name as wanted, which the session shows from now on. */
 export const recordShownName = async (sql: Sql, { label, sessionId, v4, v6 }: DueName, domain: string) => {
   await sql`
     insert into relay_names (label, shown_v4, shown_v6, compared_at) values (${label}, ${v4}, ${v6}, now())
     on conflict (label) do update set shown_v4 = excluded.shown_v4, shown_v6 = excluded.shown_v6, compared_at = now(),
-      next_attempt_at = now(), attempts = 0, failing_since = null, error = null, unowned_since = null`
+      next_attempt_at = now(), attempts = 0, failing_since = null, error = null, unowned_since = null, writing_v4 = null`
   await sql`
     update relay_sessions s set relay_name = ${`${label}.${domain}`}
     where s.id = ${sessionId} and s.state <> 'stopped' and s.relay_host in (${v4}, ${v6})
@@ -89,6 +104,9 @@ export const deleteName = async (sql: Sql, label: string): Promise<void> => {
   await sql`delete from relay_names where label = ${label}`
 }
 
+/** Whether a name leads to an address, or may do so after an attempt to write it. */
+export const leadsTo = (sql: Sql, host: Fragment) => sql`${host} in (n.shown_v4, n.writing_v4)`
+
 /**
  * Those of the instances of ended sessions, and of the replaced ones, whose address a name still leads to, for five
  * minutes at most. The next tenant of the address would get the stream. Instances that share a host keep its address.
@@ -98,7 +116,7 @@ export const listNamedInstances = async (sql: Sql, instanceIds: readonly string[
     (
       await sql<{ instanceId: string }[]>`
         select i.instance_id from instances i
-          join relay_names n on n.shown_v4 = i.host
+          join relay_names n on ${leadsTo(sql, sql`i.host`)}
           left join relay_sessions s on s.id = i.session_id
         where i.instance_id = any(${instanceIds as string[]}::text[]) and i.provider <> 'local'
           and greatest(i.retired_at, s.stopped_at) > now() - interval '5 minutes'`

@@ -1,4 +1,5 @@
--- compatible: processes of earlier versions do not use the new table, and no region has stable addresses before its setting.
+-- compatible: processes of earlier versions leave the new column null and do not use the new table, and no region has
+-- stable addresses before its setting.
 -- The stable addresses that are reserved at the providers: what each leads to, as it was last seen, and the session that
 -- keeps it beyond its first instance.
 create table if not exists relay_addresses (
@@ -17,3 +18,7 @@ create table if not exists relay_addresses (
 );
 create index if not exists relay_addresses_session on relay_addresses (session_id) where session_id is not null;
 create index if not exists relay_addresses_instance on relay_addresses (instance_id);
+
+-- The address that is being written to the name server, whether it has it or not.
+alter table relay_names add column if not exists writing_v4 text;
+create index if not exists relay_names_writing on relay_names (writing_v4) where writing_v4 is not null;
