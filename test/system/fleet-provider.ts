@@ -10,6 +10,7 @@ import {
   type RelaySpec,
 } from '../../providers/relay/provider.ts'
 import type { Random } from '../support/random.ts'
+import { createSimulatedAddresses } from './fleet-addresses.ts'
 
 export interface SimulatedInstance extends RelayInstance {
   readonly zone: number
@@ -32,12 +33,16 @@ export interface SimulatedRegion {
   readonly lagSecondsMax: number
   /** Whether a second creation with the id of an ended instance is refused, as with the client tokens of EC2. */
   readonly hasClientTokens: boolean
+  /** Whether a stable address can move to another running instance. */
+  readonly canMoveAddresses: boolean
 }
 
 export interface SimulatedProvider extends RelayProvider, Omit<SimulatedRegion, 'zones'> {
   /** All instances that ever existed, in the order of their creation. */
   readonly instances: readonly SimulatedInstance[]
   listExisting(): SimulatedInstance[]
+  /** The stable addresses that exist, with the instance that each leads to. */
+  hosts(): ReadonlyMap<string, string>
   /** Ends an instance without a call of the control plane. */
   loseInstance(instanceId: string): void
   startTrouble(trouble: Trouble, seconds: number): void
@@ -72,22 +77,33 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
   const hasTrouble = (trouble: Trouble) => hasFaults && (troubles.get(trouble) ?? 0) > Date.now()
   const chance = (probability: number) => random.chance(probability) && hasFaults
   const answerTime = (signal?: AbortSignal) => sleep(random.between(5, 150), undefined, signal ? { signal } : {})
-  const fail = (fault: string, ...details: ConstructorParameters<typeof RelayProviderError>): never => {
+  function fail(fault: string, ...details: ConstructorParameters<typeof RelayProviderError>): never {
     countFault(fault)
     throw new RelayProviderError(...details)
   }
   const countFault = (fault: string) => void faults.set(fault, (faults.get(fault) ?? 0) + 1)
 
-  const insert = ({ instanceId, sessionId, zone }: RelaySpec): SimulatedInstance => {
+  const addresses = createSimulatedAddresses({
+    network: region.canMoveAddresses ? 18 : 19,
+    canMove: region.canMoveAddresses,
+    instances,
+    chance: (probability) => chance(probability) || hasTrouble('no_destroys'),
+    fail,
+    answerTime,
+  })
+
+  const insert = ({ instanceId, sessionId, zone, addressId: wantedId }: RelaySpec): SimulatedInstance => {
     const existing = find(instanceId)
     if (existing) return existing
     const now = Date.now()
+    const { addressId, host } = addresses.reserve(instanceId, wantedId)
     const instance: SimulatedInstance = {
       instanceId,
       providerId: `${region.region}-${instances.length}`,
       sessionId,
       region: region.region,
-      endpoint: { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 },
+      addressId,
+      endpoint: { host, srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 },
       createdAt: new Date(now),
       zone,
       listedFrom: now + random.between(0, region.lagSecondsMax) * 1000,
@@ -169,6 +185,8 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
     faults,
     objections,
     listExisting,
+    hosts: addresses.hosts,
+    addresses,
     create,
     destroy,
     list,

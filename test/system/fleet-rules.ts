@@ -201,7 +201,11 @@ export async function findBrokenUsage(
           and i.started_at < bound_at and i.ended_at > greatest(last_report_at, i.started_at) + interval '10 milliseconds'
           and i.ended_at > last_report_at and i.started_at <= last_report_at
       )))::int as charged,
-        coalesce(bool_or(abs(extract(epoch from last_report_at - u.ended_at)) < 0.01), false) as ends_with_lost
+        -- Its relay may have sent its only report before the session was active.
+        coalesce(bool_or(exists (
+          select from usage_intervals i where i.session_id = s.id and i.ended_at = u.ended_at
+            and abs(extract(epoch from greatest(last_report_at, i.started_at) - i.ended_at)) < 0.01
+        )), false) as ends_with_lost
       from relay_replacements where session_id = s.id
     ) r
     left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id

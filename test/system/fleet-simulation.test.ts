@@ -9,8 +9,11 @@ import { isOutage } from '../../db/connection.ts'
 import { triggerJob } from '../../db/operations/jobs.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import { warmInstancesWorkflowId } from '../../workflows/messages.ts'
+import { atEnd } from '../support/at-end.ts'
+import { startNameServer, zone } from '../support/name-server.ts'
 import { createRandom } from '../support/random.ts'
 import { eventually, startService, startTestWorker, type TestService } from '../support/relays.ts'
+import { cloudSettings, findAddressesLeft, watchAddresses } from './fleet-addresses.ts'
 import { createSimulatedProvider, type SimulatedProvider } from './fleet-provider.ts'
 import { createSimulatedRelays, type SimulatedRelays } from './fleet-relays.ts'
 import {
@@ -37,20 +40,24 @@ const settleSecondsMax = 240
 
 const warm: Readonly<Record<string, number>> = { [warmRegion]: 8, [coldRegion]: 0 }
 const simulatedRegions = [
-  { region: warmRegion, capacity: 140, zones: 3, lagSecondsMax: 3, hasClientTokens: true },
-  { region: coldRegion, capacity: 60, zones: 2, lagSecondsMax: 1, hasClientTokens: false },
+  { region: warmRegion, capacity: 140, zones: 3, lagSecondsMax: 3, hasClientTokens: true, canMoveAddresses: true },
+  { region: coldRegion, capacity: 60, zones: 2, lagSecondsMax: 1, hasClientTokens: false, canMoveAddresses: false },
 ]
 
 const variables = {
   SVC_REGIONS: JSON.stringify(
-    simulatedRegions.map(({ region, capacity }) => ({
+    simulatedRegions.map(({ region, capacity, canMoveAddresses }) => ({
       region,
       display_name: region,
-      provider: 'local',
+      ...cloudSettings(canMoveAddresses),
+      stable_address: true,
       capacity,
       warm: warm[region],
     })),
   ),
+  SVC_HETZNER_TOKEN: 'of-no-cloud',
+  SVC_FLEET_NAME: 'simulation',
+  SVC_RELAY_DOMAIN: zone,
   SVC_RELAY_PROVISION_TIMEOUT_SECONDS: '20',
   SVC_RELAY_HEALTH_INTERVAL_SECONDS: '1',
   SVC_RELAY_HEALTH_TIMEOUT_SECONDS: '8',
@@ -65,6 +72,7 @@ let worker: Lifecycle
 let providers: readonly SimulatedProvider[]
 let relays: SimulatedRelays
 let users: SimulatedUsers
+let findBrokenAddresses: () => Promise<string[]>
 const unexpected = new Set<string>()
 /** When the API became available, in seconds since 1970. */
 const apiSince = new Set<number>()
@@ -78,7 +86,14 @@ beforeAll(async () => {
   print(`seed ${seed}: FLEET_SIMULATION_SEED=${seed} repeats these decisions`)
   const random = createRandom(seed)
   providers = simulatedRegions.map((region) => createSimulatedProvider(region, createRandom(random.next() * 2 ** 32)))
-  service = await startService({ variables, worker: false })
+  const names = await startNameServer()
+  atEnd(() => names.close())
+  const nameServer = {
+    SVC_DNS_SERVER: `127.0.0.1:${names.port}`,
+    SVC_DNS_KEY: `${names.key.name}:${names.key.secret.toString('base64')}`,
+  }
+  service = await startService({ variables: { ...variables, ...nameServer }, worker: false })
+  findBrokenAddresses = watchAddresses(service.api.sql, providers)
   const { api } = service
   worker = await startWorker()
   const [masterSecret = ''] = api.services.config.relayAuthSecrets
@@ -183,6 +198,7 @@ async function checkRows(): Promise<void> {
   const { sql } = service.api
   for (const broken of await findBrokenRows(sql, providers)) unexpected.add(broken)
   for (const broken of await findWronglyGone(sql, providers)) unexpected.add(broken)
+  for (const broken of await findBrokenAddresses()) unexpected.add(broken)
   const [row] = await sql<{ live: number; since: number }[]>`
     select extract(epoch from greatest(since, (select max(since) from report_paths)))::float8 as since,
       (select count(*)::int from relay_sessions where state <> 'stopped') as live
@@ -219,7 +235,7 @@ async function settle(): Promise<void> {
       async () => {
         await triggerJob(sql, 'sweep_orphans')
         await sleep(1000)
-        return findLeftovers(sql, providers, warm)
+        return [...(await findLeftovers(sql, providers, warm)), ...(await findAddressesLeft(sql, providers))]
       },
       (left) => left.length === 0,
       settleSecondsMax,
@@ -270,6 +286,10 @@ describe('a fleet with failing providers, silent relays and impatient users', ()
 
   test('leaves no instance and no row of one but the warm instances', async () => {
     expect(await findLeftovers(service.api.sql, providers, warm)).toEqual([])
+  })
+
+  test('leaves no address but those of the warm instances, and no name that leads anywhere', async () => {
+    expect(await findAddressesLeft(service.api.sql, providers)).toEqual([])
   })
 
   test('charges each session from its first transition to active until its end, and shows the sum', async () => {
