@@ -70,7 +70,7 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
   while (!signal.aborted) {
     const ports = isAccepted ? undefined : options.boundPorts?.()
     const startedAt = performance.now()
-    const outcome = await report({ ...options, sessionId, epoch, ports })
+    const outcome = await report({ ...options, sessionId, epoch, ports, isFirst: !isAccepted })
     const waitedMillis = performance.now() - startedAt
     if (signal.aborted) break
     if (outcome.type === 'ended' || outcome.type === 'assigned') return outcome

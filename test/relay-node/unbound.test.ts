@@ -23,11 +23,13 @@ async function givenUnboundRelay(variables = {}, intervalSeconds = 0.2) {
 test('an unbound relay reports without a session, and with the assigned one as soon as it has it', async () => {
   // Longer than the test waits for the first report with the session.
   const { plane, relay, assign, reportCount } = await givenUnboundRelay({}, 300)
-  await reportCount(1)
+  await reportCount(2)
   assign()
-  await reportCount(3)
+  await reportCount(4)
 
-  const [unbound, first, second] = plane.reports
+  const [brief, unbound, first, second] = plane.reports
+  // So that the assignment is not the first reply that the program reads.
+  expect(brief?.body).toMatchObject({ session_id: null, wait_seconds: 0.1 })
   expect(unbound).toMatchObject({ secret, body: { session_id: null, instance_id: 'relay-1', wait_seconds: 15 } })
   expect(unbound?.body.stats).toMatchObject({ publishing: false, engine: 'none' })
   expect(first?.body).toMatchObject({ session_id: relay.sessionId, instance_id: 'relay-1' })
