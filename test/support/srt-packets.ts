@@ -53,6 +53,16 @@ export const conclusion = ({ streamId, ...options }: HandshakeOptions & { readon
     ],
   })
 
+/** One that an engine accepts: with the version of the library, flags and a latency, as libsrt sends them. */
+export function libraryConclusion(options: HandshakeOptions & { readonly streamId: string }): Buffer {
+  const packet = conclusion(options)
+  packet.writeUInt16BE(5, 22)
+  packet.writeUInt32BE(0x0001_0503, 64 + 4)
+  packet.writeUInt32BE(0x0000_00bf, 64 + 8)
+  packet.writeUInt32BE(0x0078_0078, 64 + 12)
+  return packet
+}
+
 /** A data packet. */
 export function data(
   sequenceNumber: number,

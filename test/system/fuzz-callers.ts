@@ -9,7 +9,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { buildRegistration, parsePacket } from '../../relay-node/srtla-packets.ts'
 import { streamToken } from '../relay-node/running.ts'
 import { createRandom, type Random } from '../support/random.ts'
-import { conclusion, data, extension, handshake, handshakeTypes, read, shutdown } from '../support/srt-packets.ts'
+import {
+  data,
+  extension,
+  handshake,
+  handshakeTypes,
+  libraryConclusion,
+  read,
+  shutdown,
+} from '../support/srt-packets.ts'
 import { buildPacket, mutate, type RelayTarget } from './datagram-fuzz.ts'
 
 const attemptsMax = 8
@@ -176,19 +184,8 @@ interface Call {
   readonly cookie: number
 }
 
-/** With the version of the library, flags and a latency, as libsrt sends them. */
-function whole({ role, socketId, cookie }: Call): Buffer {
-  const request = Buffer.alloc(12)
-  request.writeUInt32BE(0x0001_0503, 0)
-  request.writeUInt32BE(0x0000_00bf, 4)
-  request.writeUInt32BE(0x0078_0078, 8)
-  const packet = conclusion({ socketId, cookie, streamId: `${role}/live/${streamToken}` })
-  request.copy(packet, 64 + 4)
-  // The fields of the extensions and of the packet size.
-  packet.writeUInt16BE(5, 22)
-  packet.writeUInt32BE(1_500, 28)
-  return packet
-}
+const whole = ({ role, socketId, cookie }: Call): Buffer =>
+  libraryConclusion({ socketId, cookie, streamId: `${role}/live/${streamToken}` })
 
 /** Most of them still prove the address. */
 function mutateConclusion(random: Random, call: Call): Buffer {
