@@ -114,7 +114,12 @@ const table = {
     },
   },
   warm: {
-    warm_start_p50: { what: `${localStart}, with a warm instance`, unit: 'ms', ...atMost(1.2) },
+    warm_admission_p50: {
+      what: 'start on a warm instance answered → its first admitted handshake, one caller: p50',
+      unit: 'ms',
+      ...atMost(1.2),
+    },
+    warm_start_p50: { what: `${localStart}, with a warm instance`, unit: 'ms' },
     cold_start_p50: { what: `${localStart}, without one`, unit: 'ms' },
   },
   video: {
