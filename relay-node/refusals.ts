@@ -24,20 +24,26 @@ export class Refusals {
   }
 
   /**
-   * @returns false for a caller that repeats its handshake meanwhile, and one above the limits, which get no other
-   * reply.
+   * A caller that repeats its handshake meanwhile, and one above the limits, gets no other reply.
+   * @param onSent called when the caller has got its refusal.
    */
-  refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): boolean {
-    if (this.#pending.has(peer.key) || this.#pending.size >= pendingMax) return false
+  refuse(peer: Peer, conclusion: Buffer, rejection: Rejection, onSent: () => void): void {
+    if (this.#pending.has(peer.key) || this.#pending.size >= pendingMax) return
     const subscriber = subscriberOf(peer.host)
     const ofSubscriber = [...this.#pending.values()].filter((refusal) => refusal.subscriber === subscriber)
-    if (ofSubscriber.length >= pendingPerSubscriberMax) return false
+    if (ofSubscriber.length >= pendingPerSubscriberMax) return
     const timer = setTimeout(() => {
       this.#pending.delete(peer.key)
       peer.send(buildRejection(conclusion, rejection))
+      onSent()
     }, this.#millis)
     this.#pending.set(peer.key, { subscriber, timer })
-    return true
+  }
+
+  /** Takes the pending refusal back, of a caller whose repeated handshake is admitted. */
+  withdraw({ key }: Peer): void {
+    clearTimeout(this.#pending.get(key)?.timer)
+    this.#pending.delete(key)
   }
 
   close(): void {

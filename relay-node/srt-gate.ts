@@ -167,7 +167,7 @@ export class SrtGate {
   }
 
   #refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): void {
-    if (this.#refusals.refuse(peer, conclusion, rejection)) this.#options.onRefused?.(rejection)
+    this.#refusals.refuse(peer, conclusion, rejection, () => this.#options.onRefused?.(rejection))
   }
 
   #findConflict(role: Role, peer: Peer): Rejection | undefined {
@@ -179,6 +179,7 @@ export class SrtGate {
   #admit(engine: Engine, role: Role, conclusion: Buffer, peer: Peer, now: number): void {
     const { log, capMbps, onPublisher, onPublished } = this.#options
     const connections = this.#connections[role]
+    this.#refusals.withdraw(peer)
     connections.get(peer.key)?.close('replaced by a new connection from the same address')
     const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
     const connection = new SrtConnection({

@@ -249,6 +249,21 @@ const untilRefused = (caller: ReturnType<typeof createCaller>) =>
     (count) => count === 2,
   )
 
+test('a caller that came before the relay had its session is admitted by a repetition, and not refused later', async () => {
+  const { gate } = await givenGate()
+  gate.streamToken = undefined
+  const [caller, stranger] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
+  call(gate, caller, publish)
+  gate.streamToken = token
+  await admit(gate, caller)
+
+  // Whose refusal is due later.
+  call(gate, stranger, 'publish/live/other000')
+  await rejectionOf(stranger)
+  const types = caller.received.map((packet) => read(packet).type)
+  expect(types.filter((type) => type >= 1000 && type !== handshakeTypes.conclusion)).toEqual([])
+})
+
 test('a refused caller waits for its answer, and repeating its handshake does not bring more', async () => {
   const { gate } = await givenGate({ refusalMillis: 100 })
   const [caller, later] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
