@@ -39,6 +39,11 @@ const unboundPauseMillisMin = 200
 /** Nor by those with a session, whose replies are held too. After one that was, the next report follows at once. */
 const pauseMillisMin = 100
 const heldMillisMin = 1_000
+/**
+ * A relay that was cut off and replaced ends with the next answer that it gets. With the limit of a request that is
+ * sooner than the health timeout after its way to the control plane is open again.
+ */
+const failureSecondsMax = 4
 
 /**
  * Resolves with the reason when the control plane wants the relay to end, or once the signal is aborted. Never rejects.
@@ -88,8 +93,8 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
       intervalSeconds = outcome.nextSeconds
     } else {
       failures += 1
-      // The interval of an unbound relay is short, since its replies are held. Failures are not.
-      if (isUnbound) intervalSeconds = options.intervalSeconds
+      // The reply to a report that is held asks for the next one at once. Failures are not held.
+      intervalSeconds = options.intervalSeconds
     }
     const millis = pauseMillis({ isAccepted, failures, intervalSeconds, random: Math.random() })
     const leastMillis = isUnbound ? unboundPauseMillisMin : waitedMillis < heldMillisMin ? pauseMillisMin : 0
@@ -142,7 +147,7 @@ function watchDenials(options: HealthOptions): (outcome: Outcome) => End | undef
 export function pauseMillis({ isAccepted, failures, intervalSeconds, random }: PauseOptions): number {
   // The first accepted report makes a relay active, and its user waits for that.
   if (!isAccepted) return 500 + random * 500
-  const seconds = failures === 0 ? intervalSeconds : Math.min(intervalSeconds, 2 ** Math.min(failures - 1, 16))
+  const seconds = failures === 0 ? intervalSeconds : Math.min(intervalSeconds, 2 ** (failures - 1), failureSecondsMax)
   return seconds * 1000 * (0.9 + random * 0.1)
 }
 

@@ -245,11 +245,30 @@ test('a relay without an accepted report repeats it once or twice a second, so t
   expect(pauseMillis({ ...neverAccepted, random: 1 })).toBe(1_000)
 })
 
-test('failed reports are repeated with growing pauses up to the normal interval', () => {
-  const pauses = [1, 2, 3, 4, 5, 6, 5_000].map((failures) =>
-    pauseMillis({ isAccepted: true, failures, intervalSeconds: 10, random: 1 }),
+test('failed reports are repeated with growing pauses up to four seconds or the normal interval', () => {
+  const pausesAt = (intervalSeconds: number) =>
+    [1, 2, 3, 4, 5_000].map((failures) => pauseMillis({ isAccepted: true, failures, intervalSeconds, random: 1 }))
+  expect(pausesAt(10)).toEqual([1_000, 2_000, 4_000, 4_000, 4_000])
+  expect(pausesAt(3)).toEqual([1_000, 2_000, 3_000, 3_000, 3_000])
+})
+
+test('a relay that was asked for its next report at once repeats failed ones with growing pauses', async () => {
+  const plane = await givenControlPlane()
+  plane.answers(run(0))
+  startRelay({ apiUrl: plane.url, intervalSeconds: 10 })
+  await eventually(
+    () => plane.reports.length,
+    (count) => count >= 2,
   )
-  expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 10_000, 10_000, 10_000])
+  plane.answers({ status: 503, body: {} })
+  const before = plane.reports.length
+  const reports = await eventually(
+    () => plane.reports.slice(before),
+    ({ length }) => length >= 4,
+  )
+  const pauses = reports.slice(1).map(({ at }, index) => at - (reports[index]?.at ?? 0))
+  expect(pauses[1]).toBeGreaterThan(850)
+  expect(pauses[2]).toBeGreaterThan(1_750)
 })
 
 test('reports of relays that started together are spread', () => {
