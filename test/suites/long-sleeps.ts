@@ -12,6 +12,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   'test/support/hetzner-server.ts': 'an imitation of a service that answers late, as late as the test says',
   'test/support/load-balancer.ts': 'an imitation of a load balancer, which checks its targets at intervals',
   'test/support/sls-server.ts': 'an imitation of a server that ends a stream late',
+  'test/support/numbered-stream.ts': 'encoders and players that call again as late as real ones do',
   'test/support/emulated-path.ts': 'an imitation of a link that delays its datagrams',
   'test/workflows/subscription-relays.test.ts': 'offsets of at most 50 ms between requests that race',
   'test/support/time-skipping.ts': 'skipped time, which takes no time',

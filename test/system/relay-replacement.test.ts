@@ -3,16 +3,22 @@
  * and the player have to change, which is nothing. `npm run soak -- replacement` kills fifty relays.
  */
 import { execFileSync } from 'node:child_process'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
+import { findProcess } from '../../platform/processes.ts'
+import { relayFolderOf } from '../../providers/relay/local-relays.ts'
 import { temporaryFolder } from '../support/folders.ts'
+import { playNumbered, publishNumbered } from '../support/numbered-stream.ts'
 import { createRandom } from '../support/random.ts'
+import { RelayPaths } from '../support/relay-paths.ts'
 import { eventually, relayProcesses } from '../support/relays.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import { endAllAfterwards, Stack } from '../support/stack.ts'
 import { signInToDemo } from './demo-account.ts'
-import { playNumbered, publishNumbered } from './numbered-stream.ts'
 import { testInRealTime } from './real-time.ts'
 
 const kills = Number(process.env.RELAY_REPLACEMENT_KILLS ?? '5')
@@ -29,19 +35,41 @@ interface Measured {
   readonly reported: number
   readonly active: number
   readonly firstBlock: number
+  /** From the moment in which the replacement has its ports to the end of the lost relay: above 0 while both serve. */
+  readonly both: number
 }
 
-type Fault = (pid: number) => void
-const kill: Fault = (pid) => process.kill(pid, 'SIGKILL')
-const freezeForGood: Fault = (pid) => process.kill(pid, 'SIGSTOP')
+type Fault = (relay: { readonly pid: number; readonly instanceId: string }) => void
+const kill: Fault = ({ pid }) => process.kill(pid, 'SIGKILL')
+const freezeForGood: Fault = ({ pid }) => process.kill(pid, 'SIGSTOP')
 
-/** @param isBonded whether the encoder sends over SRTLA. */
-async function givenStream(warm: number, { isBonded = false } = {}) {
+interface StreamOptions {
+  /** Whether the encoder sends over SRTLA. */
+  readonly isBonded?: boolean
+  /** The way between the service and its relays, which listen at another address. The stream does not use it. */
+  readonly paths?: RelayPaths
+}
+
+/** The address of relays behind {@link RelayPaths}. */
+const relayHost = '127.0.0.2'
+
+/** @returns the variables of a service whose relays reach it through a proxy, and the other way round. */
+async function behind(paths: RelayPaths, dataDir: string): Promise<{ PORT: string; SVC_API_URL: string }> {
+  onTestFinished(() => paths.close())
+  paths.passStatistics(relayFolderOf(dataDir), relayHost)
+  const port = await findFreePort()
+  return { PORT: `${port}`, SVC_API_URL: `http://127.0.0.1:${await paths.openApi(port)}` }
+}
+
+async function givenStream(warm: number, { isBonded = false, paths }: StreamOptions = {}) {
   const dataDir = await temporaryFolder()
   endAllAfterwards(dataDir)
+  const region = { region: 'local', display_name: 'Local', provider: 'local', capacity: 20, warm }
+  const hosts = paths ? { host: relayHost, public_host: '127.0.0.1' } : {}
   const variables = {
-    SVC_REGIONS: JSON.stringify([{ region: 'local', display_name: 'Local', provider: 'local', capacity: 20, warm }]),
+    SVC_REGIONS: JSON.stringify([{ ...region, ...hosts }]),
     SVC_RATE_LIMITS: 'relay_start=1000,relay_active=10000,relay_stop=1000,relay_history=1000',
+    ...(paths ? await behind(paths, dataDir) : {}),
   }
   const stack = await new Stack(dataDir, { variables }).ready()
   onTestFinished(async () => void (await stack.end('SIGINT')))
@@ -50,10 +78,12 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
   await user.start()
   let session = await user.untilSession(isActive, pollMillis)
   const { connect } = session
-  const caller = (url: string | undefined) => () => `${url}&mode=caller&latency=200`
+  const host = paths ? relayHost : '127.0.0.1'
+  const caller = (url: string | undefined) => () => `${url?.replace('127.0.0.1', host)}&mode=caller&latency=200`
   const sender = isBonded ? await sendBonded(connect?.srtla_url ?? '') : undefined
-  publishNumbered(caller(sender?.url ?? connect?.srt_url))
+  onTestFinished(publishNumbered(caller(sender?.url ?? connect?.srt_url)))
   const player = playNumbered(caller(connect?.player_url))
+  onTestFinished(player.end)
   await player.firstSentAfter(Date.now(), 30)
   return {
     groupsRegistered: () => sender?.sender.groupsRegistered,
@@ -67,9 +97,11 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
     },
     async fail(fault: Fault, secondsMax: number): Promise<Measured> {
       const lost = await user.untilSession(isActive, pollMillis)
-      const pid = relayProcesses(dataDir).find(({ instanceId }) => instanceId === lost.instance_id)?.pid ?? 0
+      const relay = relayProcesses(dataDir).find(({ instanceId }) => instanceId === lost.instance_id)
+      if (!relay) throw new Error(`${lost.instance_id} has no process`)
       const failedAt = Date.now()
-      fault(pid)
+      fault(relay)
+      const ended = untilEnded(relay.pid)
       const block = await player.firstSentAfter(failedAt, secondsMax)
       session = await user.untilSession(
         (now) => now?.state === 'active' && now.instance_id !== lost.instance_id,
@@ -77,10 +109,15 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
       )
       expect(session.session_id).toBe(lost.session_id)
       await eventually(
-        () => processesOfGroup(pid),
+        () => processesOfGroup(relay.pid),
         (processes) => processes.length === 0,
       )
       expect(session.connect).toMatchObject({ srt_url: connect?.srt_url, player_url: connect?.player_url })
+      // Written when the replacement has the ports.
+      const stateFile = join(relayFolderOf(dataDir), `${session.instance_id}.json`)
+      const { mtimeMs: servesFrom } = await stat(stateFile)
+      // Also over a relay that has served on meanwhile.
+      await player.firstSentAfter(Date.now(), secondsMax)
       const { transitions, replacements } = await user.history(lost.session_id)
       const since = (at: string | undefined) => (Date.parse(at ?? '') - failedAt) / 1000
       const replacement = replacements.at(-1)
@@ -88,7 +125,8 @@ async function givenStream(warm: number, { isBonded = false } = {}) {
         noticed: since(transitions.findLast(({ to }) => to === 'grace')?.at),
         reported: since(replacement?.at) + (replacement?.away_seconds ?? Number.NaN),
         active: since(transitions.at(-1)?.at),
-        firstBlock: (block.receivedAt - failedAt) / 1000,
+        firstBlock: Math.max((block.receivedAt - failedAt) / 1000, player.longestSilenceMillis(failedAt) / 1000),
+        both: ((await ended) - servesFrom) / 1000,
       }
     },
   }
@@ -108,11 +146,17 @@ const processesOfGroup = (group: number): string[] =>
     .split('\n')
     .filter((line) => line.trim().startsWith(`${group} `) && !/^\s*\d+ Z/.test(line))
 
+/** Resolves with the moment in which a process has ended. */
+async function untilEnded(pid: number): Promise<number> {
+  while (await findProcess(pid)) await sleep(20)
+  return Date.now()
+}
+
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
 
 function show(title: string, all: readonly Measured[]): void {
-  for (const phase of ['noticed', 'reported', 'active', 'firstBlock'] as const) {
+  for (const phase of ['noticed', 'reported', 'active', 'firstBlock', 'both'] as const) {
     const values = all.map((measured) => measured[phase])
     const figures = [0.5, 0.95, 1].map((share) => percentile(values, share).toFixed(1))
     process.stdout.write(
@@ -148,6 +192,17 @@ testInRealTime('a stream goes on at the same addresses after its relay is frozen
   const measured = await stream.fail(freezeForGood, 60)
   show('frozen', [measured])
   expect(measured.firstBlock).toBeLessThanOrEqual(35)
+})
+
+testInRealTime('a stream goes on at the same addresses after its relay is cut off in both directions', async () => {
+  const paths = new RelayPaths()
+  const stream = await givenStream(0, { paths })
+  const measured = await stream.fail(({ instanceId }) => paths.cut(instanceId), 60)
+  show('cut off', [measured])
+  expect(measured.active).toBeLessThanOrEqual(30)
+  expect(measured.firstBlock).toBeLessThanOrEqual(15)
+  // The lost relay has ended before the other one has its ports.
+  expect(measured.both).toBeLessThanOrEqual(0)
 })
 
 testInRealTime('a bonded encoder registers again at the relay that replaces a killed one', async () => {

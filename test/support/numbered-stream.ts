@@ -5,7 +5,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onTestFinished } from 'vitest'
 
 /** The payload of an SRT packet by custom. */
 const blockBytes = 1_316
@@ -13,6 +12,7 @@ const magic = Buffer.from('numbered')
 const tickMillis = 20
 /** The pause before another call. SRT itself takes 5 s to find out that its peer is gone. */
 const callAgainMillis = 1_000
+const silenceMillisMin = 500
 
 export interface Block {
   readonly sentAt: number
@@ -21,8 +21,12 @@ export interface Block {
 
 type Direction = 'publish' | 'play'
 
-/** Runs the program of the protocol's authors until the test ends, again after each end. */
-function keepCalling(direction: Direction, url: () => string, onChild: (child: ChildProcess) => void): void {
+/** Runs the program of the protocol's authors, again after each end. @returns a function that ends it for good. */
+function keepCalling(
+  direction: Direction,
+  url: () => string,
+  onChild: (child: ChildProcess) => void,
+): () => Promise<void> {
   let isOver = false
   let child: ChildProcess | undefined
   const run = async () => {
@@ -37,17 +41,17 @@ function keepCalling(direction: Direction, url: () => string, onChild: (child: C
     }
   }
   const running = run()
-  onTestFinished(async () => {
+  return async () => {
     isOver = true
     child?.kill('SIGKILL')
     await running
-  })
+  }
 }
 
-/** Publishes blocks at a constant rate to the end of the test. @param url read at each call. */
-export function publishNumbered(url: () => string, kbps = 1_000): void {
+/** Publishes blocks at a constant rate. @param url read at each call. @returns a function that ends the stream. */
+export function publishNumbered(url: () => string, kbps = 1_000): () => Promise<void> {
   let child: ChildProcess | undefined
-  keepCalling('publish', url, (next) => {
+  const end = keepCalling('publish', url, (next) => {
     child = next
   })
   const startedAt = performance.now()
@@ -61,28 +65,41 @@ export function publishNumbered(url: () => string, kbps = 1_000): void {
       child?.stdin?.write(block)
     }
   }, tickMillis)
-  onTestFinished(() => clearInterval(timer))
+  return () => {
+    clearInterval(timer)
+    return end()
+  }
 }
 
-/** Plays to the end of the test. @param url read at each call. */
+/** Plays a stream. @param url read at each call. */
 export function playNumbered(url: () => string) {
   let last: Block | undefined
-  keepCalling('play', url, (child) => {
+  /** The times in which nothing arrived for longer than usual. */
+  const silences: { readonly from: number; readonly until: number }[] = []
+  const end = keepCalling('play', url, (child) => {
     let rest = Buffer.alloc(0)
     child.stdout?.on('data', (bytes: Buffer) => {
       rest = Buffer.concat([rest, bytes])
       for (; rest.length >= blockBytes; rest = rest.subarray(blockBytes)) {
         const isWhole = rest.subarray(0, magic.length).equals(magic)
-        if (isWhole) last = { sentAt: rest.readDoubleBE(magic.length), receivedAt: Date.now() }
+        if (!isWhole) continue
+        const receivedAt = Date.now()
+        if (last && receivedAt - last.receivedAt > silenceMillisMin)
+          silences.push({ from: last.receivedAt, until: receivedAt })
+        last = { sentAt: rest.readDoubleBE(magic.length), receivedAt }
       }
     })
   })
   return {
+    end,
+    /** The longest time without any block that ended after a moment. */
+    longestSilenceMillis: (moment: number): number =>
+      Math.max(0, ...silences.filter(({ until }) => until > moment).map(({ from, until }) => until - from)),
     /** Resolves with the first block that was sent after a moment. */
     async firstSentAfter(moment: number, secondsMax: number): Promise<Block> {
       const until = Date.now() + secondsMax * 1000
       while (last === undefined || last.sentAt <= moment) {
-        if (Date.now() > until) throw new Error(`no block that was sent after the kill came within ${secondsMax} s`)
+        if (Date.now() > until) throw new Error(`no block that was sent after the fault came within ${secondsMax} s`)
         await sleep(10)
       }
       return last
