@@ -5,11 +5,13 @@ import {
   beginWriting,
   type DueName,
   deleteName,
+  hasRetiredInstance,
   isUnownedForLong,
   listDueNames,
   recordFailedName,
   recordShownName,
 } from '../../db/fleet/relay-names.ts'
+import { triggerJob } from '../../db/operations/jobs.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Logger } from '../../platform/log.ts'
 import type { RelayNames } from '../../providers/dns/dynamic-updates.ts'
@@ -47,6 +49,9 @@ async function updateName(due: DueName, names: RelayNames, { sql, log }: Pick<De
     } else if (await beginWriting(sql, due)) {
       await names.point(label, { v4, v6 })
       await recordShownName(sql, due, names.domain)
+      // A name that led to a replaced machine has kept that from its end, and it may still take streams.
+      if (due.sessionId !== null && (await hasRetiredInstance(sql, due.sessionId)))
+        await triggerJob(sql, 'sweep_orphans')
     }
   } catch (error) {
     log.warn({ err: error, label }, 'the name of a relay could not be written')

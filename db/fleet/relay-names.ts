@@ -123,6 +123,10 @@ export const listNamedInstances = async (sql: Sql, instanceIds: readonly string[
     ).map(({ instanceId }) => instanceId),
   )
 
+/** Whether an instance that was replaced in a session exists. */
+export const hasRetiredInstance = async (sql: Sql, sessionId: string): Promise<boolean> =>
+  hasRow(sql`select from instances where session_id = ${sessionId} and retired_at is not null and gone_at is null`)
+
 /** Since the oldest failure of a name, in seconds; 0 without one. */
 export const failingNameSeconds = async (sql: Sql): Promise<number> => {
   const [row] = await sql<{ seconds: number }[]>`

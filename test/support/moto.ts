@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EC2 } from '@aws-sdk/client-ec2'
+import type { EC2, Instance } from '@aws-sdk/client-ec2'
 import { findFreePort } from '../../platform/embedded/ports.ts'
 
 /** An image, the subnets and a security group of the account, as the settings of a region name them. */
@@ -18,6 +18,12 @@ export async function awsNetworkOf(account: EC2) {
     subnet_ids: Subnets.map(({ SubnetId = '' }) => SubnetId),
     security_group_ids: [group?.GroupId ?? ''],
   }
+}
+
+/** The user data that an instance was launched with. */
+export async function userDataOf(account: EC2, { InstanceId = '' }: Instance): Promise<string> {
+  const { UserData } = await account.describeInstanceAttribute({ InstanceId, Attribute: 'userData' })
+  return Buffer.from(UserData?.Value ?? '', 'base64').toString()
 }
 
 const readyMillisMax = 30_000

@@ -9,9 +9,9 @@ import { createAwsRelayProvider } from '../../providers/relay/aws.ts'
 import { createInstanceId } from '../../providers/relay/instance-secrets.ts'
 import type { RelaySpec, StableAddresses } from '../../providers/relay/provider.ts'
 import { type Ec2Proxy, startEc2Proxy } from '../support/ec2-proxy.ts'
-import { awsNetworkOf, type Moto, startMoto } from '../support/moto.ts'
+import { awsNetworkOf, type Moto, startMoto, userDataOf } from '../support/moto.ts'
 import { eventually, startService, type TestService } from '../support/relays.ts'
-import { boot, userDataOf } from './aws-machine.ts'
+import { bootRelay } from './booted-relay.ts'
 
 const awsRegion = 'eu-central-1'
 process.env.AWS_ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
@@ -177,7 +177,7 @@ test('a session keeps its address when its instance is replaced, and gives it ba
   const ofSession = () => runningOf('tag:svc-session', session_id)
   const [lost] = await eventually(ofSession, (all) => all.length === 1)
   if (!lost) throw new Error('unreachable')
-  const relay = await boot(await userDataOf(account, lost))
+  const { relay } = await bootRelay(await userDataOf(account, lost))
   const before = await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active',
@@ -187,7 +187,7 @@ test('a session keeps its address when its instance is replaced, and gives it ba
   await account.terminateInstances({ InstanceIds: [lost.InstanceId ?? ''] })
   const [next] = await eventually(ofSession, (all) => all.length === 1 && all[0]?.InstanceId !== lost.InstanceId, 60)
   if (!next) throw new Error('unreachable')
-  await boot(await userDataOf(account, next))
+  await bootRelay(await userDataOf(account, next))
   const after = await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active' && session.detail === 'relay_replaced',

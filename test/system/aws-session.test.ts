@@ -1,14 +1,11 @@
-/**
- * Sessions in a region of AWS. A process with the settings and the program of the user data takes the place of the
- * machine.
- */
+/** Sessions in a region of AWS. A process with the program of the user data takes the place of the machine. */
 import { once } from 'node:events'
 import { EC2, type Instance } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Ec2Proxy, startEc2Proxy } from '../support/ec2-proxy.ts'
-import { awsNetworkOf, type Moto, startMoto } from '../support/moto.ts'
+import { awsNetworkOf, type Moto, startMoto, userDataOf } from '../support/moto.ts'
 import { eventually, startService, type TestService } from '../support/relays.ts'
-import { boot, userDataOf } from './aws-machine.ts'
+import { bootRelay } from './booted-relay.ts'
 
 const awsRegion = 'eu-central-1'
 process.env.AWS_ACCESS_KEY_ID = 'AKIAIOSFODNN7EXAMPLE'
@@ -57,7 +54,7 @@ test('a start launches an instance that becomes active after its boot, and a sto
   )
   if (!instance) throw new Error('unreachable')
 
-  const relay = await boot(await userDataOf(account, instance))
+  const { relay } = await bootRelay(await userDataOf(account, instance))
   const active = await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active',
@@ -108,7 +105,7 @@ test('a start gets the warm instance of its region, which has no session in its 
   const [warm] = await eventually(ofRegion, (all) => all.length > 0)
   if (!warm) throw new Error('unreachable')
   expect(warm.Tags).toContainEqual({ Key: 'svc-session', Value: '' })
-  await boot(await userDataOf(account, warm))
+  await bootRelay(await userDataOf(account, warm))
   await eventually(
     async () =>
       (await service.api.sql`select 1 from instances where region = 'eu-warm' and last_report_at is not null`).length,
@@ -162,7 +159,7 @@ test('a launch whose replies are lost results in one instance', async () => {
   )
   expect(others).toEqual([])
   if (!instance) throw new Error('unreachable')
-  await boot(await userDataOf(account, instance))
+  await bootRelay(await userDataOf(account, instance))
   await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active',

@@ -73,6 +73,12 @@ describe('the name of a connection', () => {
       () => names.addressesOf(label),
       ({ v4 }) => v4.join() === serverOf(after)?.address,
     )
+    // Long before the next sweep that nothing triggers.
+    await eventually(
+      () => serverOf(session) === undefined,
+      (isDeleted) => isDeleted,
+      10,
+    )
 
     await user.stop({ session_id: session.session_id, immediate: true })
     await eventually(

@@ -179,6 +179,15 @@ describe('a relay that is proved to be gone', () => {
     expect(await fake.relayProvider.describe(instanceId)).not.toBeNull()
   })
 
+  test('is destroyed soon after another one has taken over, also without a report of its own', async () => {
+    const { sessionId } = await startActive()
+    await replace(sessionId)
+    await eventually(
+      () => fake.relayProvider.describe(fakeInstanceId(sessionId)),
+      (instance) => instance === null,
+    )
+  })
+
   test('is not lost by a proof that a report has refuted', async () => {
     const { sessionId } = await startActive()
     await sql`update relay_health set gone_at = now() where session_id = ${sessionId}`

@@ -246,6 +246,8 @@ async function recordAndBind(
   const outcome = await bindReplacement(sql, sessionId, instanceId)
   // Its provider answers in a moment. Until then it is neither the session's nor another's.
   if (outcome === 'not_launched') return { ...session, isOtherInstance: false }
+  // The lost one may still take streams, on a machine that is cut off.
+  if (outcome === 'bound') await triggerJob(sql, 'sweep_orphans')
   return (await record()) ?? session
 }
 

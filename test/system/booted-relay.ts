@@ -1,25 +1,27 @@
-/** A process with the settings and the program of the user data takes the place of a machine of EC2. */
+/** A process with the settings and the program of its user data, which takes the place of a machine in a cloud. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EC2, Instance } from '@aws-sdk/client-ec2'
 import { expect, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { temporaryFolder } from '../support/folders.ts'
-
-export async function userDataOf(account: EC2, { InstanceId = '' }: Instance): Promise<string> {
-  const { UserData } = await account.describeInstanceAttribute({ InstanceId, Attribute: 'userData' })
-  return Buffer.from(UserData?.Value ?? '', 'base64').toString()
-}
 
 interface CloudConfig {
   readonly write_files: readonly { path: string; content: string }[]
   readonly runcmd: readonly (readonly string[])[]
 }
 
-/** Does what the machine would do at its boot, with free ports, since this machine has other relays. */
-export async function boot(userData: string): Promise<ChildProcess> {
+interface BootedRelay {
+  readonly relay: ChildProcess
+  readonly stateFile: string
+}
+
+/**
+ * Does what the machine would do at its boot, with free ports, since this machine has other relays. It ends with the
+ * test. @param more variables that replace those of the user data.
+ */
+export async function bootRelay(userData: string, more: Readonly<Record<string, string>> = {}): Promise<BootedRelay> {
   const { write_files, runcmd } = parse(userData) as CloudConfig
   const folder = await temporaryFolder()
   const [, , url = '', sha256] = runcmd.find((command) => command.some((word) => word.endsWith('/install.sh'))) ?? []
@@ -32,11 +34,12 @@ export async function boot(userData: string): Promise<ChildProcess> {
   const read = `set -a; . "${environment}"; exec "$0" -p 'JSON.stringify(process.env)'`
   const variables = JSON.parse(execFileSync('sh', ['-c', read, process.execPath], { env: {}, encoding: 'utf8' }))
   for (const name of Object.keys(variables)) if (name.endsWith('_PORT')) variables[name] = '0'
-  const args = ['--instance', variables.INSTANCE_ID, '--region', variables.REGION]
-  const relay = spawn(process.execPath, [program, ...args, '--state-file', join(folder, 'state.json')], {
-    env: { ...variables, SVC_RELAY_HOST: '127.0.0.1' },
+  const stateFile = join(folder, 'state.json')
+  const args = ['--instance', variables.INSTANCE_ID, '--region', variables.REGION, '--state-file', stateFile]
+  const relay = spawn(process.execPath, [program, ...args], {
+    env: { ...variables, SVC_RELAY_HOST: '127.0.0.1', ...more },
     stdio: 'ignore',
   })
   onTestFinished(() => void relay.kill('SIGKILL'))
-  return relay
+  return { relay, stateFile }
 }
