@@ -1,18 +1,18 @@
 /** Carries out a plan against the service, heals it, and lets it settle. */
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isRunning, sendSignal } from '../../platform/processes.ts'
-import { listLocalRelays, relayFolderOf } from '../../providers/relay/local-relays.ts'
 import { AccountBrowser } from './browsers.ts'
 import type { Cloud } from './cloud.ts'
 import { Faults } from './faults.ts'
 import type { Journal } from './journal.ts'
 import { Operators } from './operators.ts'
-import { type Action, accountsCount, type Plan } from './plan.ts'
+import { type Action, accountsCount, type FaultKind, type Plan } from './plan.ts'
 import { Plugin } from './plugins.ts'
+import { RelayProcesses } from './relay-processes.ts'
 import type { SimulatedRelays } from './relays.ts'
 import { Requests } from './requests.ts'
 import type { Service } from './service.ts'
+import { StreamedRelay } from './streamed-relay.ts'
 import { BillingProvider } from './webhooks.ts'
 
 interface DriverOptions {
@@ -32,6 +32,9 @@ export class Driver {
   readonly #end = new AbortController()
   readonly #requests: Requests
   readonly #faults: Faults
+  readonly #processes: RelayProcesses
+  readonly #stream: StreamedRelay
+  readonly #streamer: Plugin
   readonly #billing: BillingProvider
   readonly #operators: Operators
   readonly #running = new Set<Promise<void>>()
@@ -47,7 +50,10 @@ export class Driver {
     // Every repeated request listens for the end.
     setMaxListeners(0, this.#end.signal)
     this.#requests = new Requests(service.apiUrl, journal, this.#end.signal)
-    this.#faults = new Faults(service, journal)
+    this.#processes = new RelayProcesses(service, journal)
+    this.#streamer = new Plugin(this.#requests)
+    this.#stream = new StreamedRelay({ plugin: this.#streamer, processes: this.#processes, service, journal })
+    this.#faults = new Faults(service, this.#stream, journal)
     this.#billing = new BillingProvider(this.#requests, service.webhookSecret)
     this.#operators = new Operators(this.#requests, service.operatorPassword)
   }
@@ -58,6 +64,10 @@ export class Driver {
     this.#plugins = Array.from({ length: accountsCount }, () => new Plugin(this.#requests))
     for (const plugin of this.#plugins) await plugin.signUp()
     this.#browsers = this.#plugins.map((plugin) => new AccountBrowser(service.siteUrl, plugin, this.#requests))
+    this.#plugins.push(this.#streamer)
+    await this.#streamer.signUp()
+    await this.#billing.bill(this.#streamer, 'subscribe', 0, { copies: 1, delayMillis: 0 })
+    await this.#stream.start()
   }
 
   /** Resolves after the last action and the last fault. */
@@ -111,9 +121,10 @@ export class Driver {
     await Promise.all(this.#plugins.map((plugin) => plugin.probeEnded()))
   }
 
-  /** Ends what is repeated. */
-  end(): void {
+  /** Ends what is repeated, and the stream. */
+  async end(): Promise<void> {
     this.#end.abort()
+    await this.#stream.end()
   }
 
   async #execute(action: Action): Promise<void> {
@@ -171,35 +182,20 @@ export class Driver {
       case 'lose_relay':
         return relays.lose(action.position, cloud)
       case 'kill_relay':
-        return this.#killRelay(action.position)
+        return this.#failProcess('kill', action.position)
       case 'freeze_relay':
-        return this.#freezeRelay(action.position, action.forMillis)
+        return this.#failProcess('pause', action.position, action.forMillis)
+      case 'cut_relay':
+        return this.#failProcess('cut', action.position, action.forMillis)
       case 'disable':
         return this.#disableNewAccount()
     }
   }
 
-  /** Kills the process of a relay of the local provider. */
-  async #killRelay(position: number): Promise<void> {
-    const relay = await this.#pickProcess(position)
-    if (!relay) return
-    this.#options.journal.relayKills.push({ sessionId: relay.sessionId, at: Date.now() })
-    sendSignal(relay.pid, 'SIGKILL')
-  }
-
-  /** Stops the process of a relay of the local provider for a while, as when its machine hangs. */
-  async #freezeRelay(position: number, millis: number): Promise<void> {
-    const relay = await this.#pickProcess(position)
-    if (!relay) return
-    sendSignal(relay.pid, 'SIGSTOP')
-    await sleep(millis)
-    // It may have been replaced, and ended by the worker.
-    if (await isRunning(relay)) sendSignal(relay.pid, 'SIGCONT')
-  }
-
-  async #pickProcess(position: number) {
-    const processes = await listLocalRelays(relayFolderOf(this.#options.service.dataDir))
-    return processes[Math.floor(position * processes.length)]
+  async #failProcess(kind: FaultKind, position: number, millis = 0): Promise<void> {
+    const processes = (await this.#processes.list()).filter(({ sessionId }) => sessionId !== this.#stream.sessionId)
+    const relay = processes[Math.floor(position * processes.length)]
+    if (relay) await this.#processes.fail(kind, relay, millis)
   }
 
   /** A new account subscribes, starts a relay, and is disabled. */

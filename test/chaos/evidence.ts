@@ -41,6 +41,8 @@ export interface UsageRow {
 
 export interface ReplacementRow {
   readonly sessionId: string
+  /** The instance that was replaced. */
+  readonly instanceId: string
   readonly lastReportAt: number
   readonly boundAt: number
 }
@@ -116,7 +118,7 @@ const readRows = (sql: Database) =>
       usage: await tx<UsageRow[]>`
         select session_id, ${millis('started_at')} as started_at, ${millis('ended_at')} as ended_at from usage_intervals`,
       replacements: await tx<ReplacementRow[]>`
-        select session_id, ${millis('last_report_at')} as last_report_at, ${millis('bound_at')} as bound_at
+        select session_id, instance_id, ${millis('last_report_at')} as last_report_at, ${millis('bound_at')} as bound_at
         from relay_replacements order by bound_at`,
       events: await tx<EventRow[]>`
         select event_key, provider, user_id, status, error, ${millis('received_at')} as received_at,

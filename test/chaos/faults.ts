@@ -3,10 +3,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Journal } from './journal.ts'
-import { type Fault, type FaultTarget, reportPath } from './plan.ts'
+import { type Fault, type FaultTarget, reportPath, streamedRelay } from './plan.ts'
 import type { Service } from './service.ts'
+import type { Healed, StreamedRelay } from './streamed-relay.ts'
 
 const readySecondsMax = 90
+
+interface ServiceFault extends Pick<Fault, 'kind' | 'forMillis' | 'cutMode'> {
+  readonly target: Exclude<FaultTarget, typeof streamedRelay>
+}
 
 export class Faults {
   /** The last fault of each target. */
@@ -14,6 +19,7 @@ export class Faults {
 
   constructor(
     readonly service: Pick<Service, 'servers' | 'reportPath'>,
+    readonly stream: Pick<StreamedRelay, 'fail'>,
     readonly journal: Journal,
   ) {}
 
@@ -29,24 +35,31 @@ export class Faults {
   }
 
   async #inject({ kind, target, forMillis, cutMode }: Fault): Promise<void> {
-    const { servers, reportPath: path } = this.service
-    const cuttable = target === reportPath ? path : servers[target]
     const from = Date.now()
-    let healedAt: number
+    const { healedAt, untilReady } =
+      target === streamedRelay
+        ? await this.stream.fail(kind, forMillis)
+        : await this.#fail({ kind, target, forMillis, cutMode })
+    await withLimit(untilReady, `${target} serves after ${kind}`)
+    this.journal.faults.push({ kind, target, from, healedAt, until: Date.now() })
+  }
+
+  /** Resolves when the fault is over. */
+  async #fail({ kind, target, forMillis, cutMode }: ServiceFault): Promise<Healed> {
+    const { servers, reportPath: path } = this.service
     if (kind === 'cut' || target === reportPath) {
+      const cuttable = target === reportPath ? path : servers[target]
       cuttable.cut(cutMode)
       await sleep(forMillis)
-      healedAt = Date.now()
       cuttable.restore()
-    } else {
-      const server = servers[target]
-      await (kind === 'kill' ? server.kill() : server.pause())
-      await sleep(forMillis)
-      healedAt = Date.now()
-      await (kind === 'kill' ? server.start() : server.resume())
+      return { healedAt: Date.now(), untilReady: cuttable.untilReady() }
     }
-    await withLimit(cuttable.untilReady(), `${target} serves after ${kind}`)
-    this.journal.faults.push({ kind, target, from, healedAt, until: Date.now() })
+    const server = servers[target]
+    await (kind === 'kill' ? server.kill() : server.pause())
+    await sleep(forMillis)
+    const healedAt = Date.now()
+    await (kind === 'kill' ? server.start() : server.resume())
+    return { healedAt, untilReady: server.untilReady() }
   }
 }
 

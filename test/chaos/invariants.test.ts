@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Evidence } from './evidence.ts'
 import { began, createEvidence, createJournal, deliver, eventRow, session, transitions } from './evidence-samples.ts'
 import { findViolations } from './invariants.ts'
-import type { Journal } from './journal.ts'
+import type { Journal, RelayFault } from './journal.ts'
 
 const namesOf = (changes: Partial<Evidence>): string[] => [
   ...new Set(findViolations(createEvidence(changes)).map(({ invariant }) => invariant)),
@@ -110,7 +110,9 @@ describe('usage is the time that the relay ran', () => {
   })
 
   test('the time between two relays of a session is not charged', () => {
-    const replacements = [{ sessionId: session.id, lastReportAt: began + 5_000, boundAt: began + 8_000 }]
+    const replacements = [
+      { sessionId: session.id, instanceId: 'instance-1', lastReportAt: began + 5_000, boundAt: began + 8_000 },
+    ]
     const { startedAt, endedAt } = interval
     const halves = (until: number, from: number) => [
       { ...interval, startedAt, endedAt: began + until },
@@ -259,8 +261,41 @@ describe('silence ends no session while its relay cannot report', () => {
     expect(namesOf(evidence)).toContain(name)
     const cloudInstances = [{ ...cloudInstance, endedAt: began + 12_000 }]
     expect(namesOf({ ...evidence, cloudInstances })).not.toContain(name)
-    journal.relayKills.push({ sessionId: session.id, at: began + 12_000 })
+    const { instanceId } = instance
+    journal.relayFaults.push({ type: 'kill', sessionId: session.id, instanceId, at: began + 12_000 })
     expect(namesOf(evidence)).not.toContain(name)
+  })
+})
+
+describe('only a relay with a fault is replaced', () => {
+  const name = 'only a relay with a fault is replaced'
+  const { instanceId } = instance
+  const rows = [
+    first,
+    { ...second, reason: 'health_lost', at: began + 9_000 },
+    { ...third, toState: 'active', at: began + 9_500 },
+  ]
+  const replacement = { sessionId: session.id, instanceId, lastReportAt: began + 5_000, boundAt: began + 9_400 }
+  const namesAfter = (fault: Partial<RelayFault>) =>
+    namesOf({
+      transitions: rows,
+      replacements: [replacement],
+      ...journalWith(({ relayFaults }) => {
+        relayFaults.push({ type: 'cut', sessionId: session.id, instanceId, at: began + 5_000, ...fault })
+      }),
+    })
+
+  test.each([
+    ['of another instance', { instanceId: 'instance-2' }],
+    ['after the loss', { at: began + 9_100 }],
+    ['that ended long before the loss', { at: began, until: began + 3_000 }],
+  ])('a replacement with a fault %s only is a violation', (_, fault) => {
+    expect(namesAfter(fault)).toContain(name)
+  })
+
+  test('a replacement after a fault is none', () => {
+    expect(namesAfter({})).not.toContain(name)
+    expect(namesAfter({ until: began + 8_000 })).not.toContain(name)
   })
 })
 

@@ -8,7 +8,7 @@ import {
   findStuckWork,
   findTransitionViolations,
 } from './session-invariants.ts'
-import { findSilenceViolations } from './silence-invariants.ts'
+import { findFalseReplacements, findSilenceViolations } from './silence-invariants.ts'
 import { findUsageViolations } from './usage-invariants.ts'
 
 export interface Violation {
@@ -27,6 +27,7 @@ export const invariants: Readonly<Record<string, Find>> = {
   'each accepted billing event has its effect once': findBillingViolations,
   'deadlines are held': findDeadlineViolations,
   'silence ends no session while its relay cannot report': findSilenceViolations,
+  'only a relay with a fault is replaced': findFalseReplacements,
   'no instance is left, and no session has two': findInstanceViolations,
   'an ended sign-in gives no access': findAccessViolations,
   'nothing is stuck': findStuckWork,

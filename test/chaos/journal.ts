@@ -80,10 +80,21 @@ export interface FaultRecord {
   readonly until: number
 }
 
-/** A relay's process on this machine that was killed. */
-export interface RelayKill {
+/** What was done to one relay, and until when; for ever by default. Loss is that of its machine, by its provider. */
+export interface RelayFault {
+  readonly type: 'kill' | 'lose' | 'freeze' | 'silence' | 'cut'
   readonly sessionId: string | null
+  readonly instanceId: string
   readonly at: number
+  readonly until?: number
+}
+
+/** A fault of the relay that has a stream, and how long its player got nothing that was sent after the fault. */
+export interface StreamGap {
+  readonly kind: FaultKind
+  /** Whether another relay has taken over. */
+  readonly isReplaced: boolean
+  readonly seconds: number
 }
 
 export class Journal {
@@ -96,7 +107,8 @@ export class Journal {
   readonly accountChanges: AccountRecord[] = []
   readonly revokedUses: RevokedUse[] = []
   readonly faults: FaultRecord[] = []
-  readonly relayKills: RelayKill[] = []
+  readonly relayFaults: RelayFault[] = []
+  readonly streamGaps: StreamGap[] = []
   /** Processes that ended by themselves. */
   readonly crashes: string[] = []
   /** Replies that no client has to expect, and when they came. */

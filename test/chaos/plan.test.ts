@@ -1,7 +1,7 @@
 /** The plan that a seed of the chaos run draws. */
 import { expect, test } from 'vitest'
 import { createRandom } from '../support/random.ts'
-import { createPlan, reportPath, targets } from './plan.ts'
+import { createPlan, reportPath, streamedRelay, targets } from './plan.ts'
 import { times } from './service-times.ts'
 
 test('the same seed gives the same plan, and another seed another one', () => {
@@ -9,11 +9,13 @@ test('the same seed gives the same plan, and another seed another one', () => {
   expect(createPlan(createRandom(5), 60)).not.toEqual(createPlan(createRandom(6), 60))
 })
 
-test('a plan of an hour kills, pauses and cuts off every process, and cuts the path of reports', () => {
+test('a plan of an hour kills, pauses and cuts off every process, cuts the path of reports, and loses relays', () => {
   const { faults } = createPlan(createRandom(5), 3600)
   const kinds = ['kill', 'pause', 'cut']
-  const expected = [...targets.flatMap((target) => kinds.map((kind) => `${kind} ${target}`)), `cut ${reportPath}`]
-  expect([...new Set(faults.map(({ kind, target }) => `${kind} ${target}`))].toSorted()).toEqual(expected.toSorted())
+  const expected = [...targets, streamedRelay].flatMap((target) => kinds.map((kind) => `${kind} ${target}`))
+  expect([...new Set(faults.map(({ kind, target }) => `${kind} ${target}`))].toSorted()).toEqual(
+    [...expected, `cut ${reportPath}`].toSorted(),
+  )
 })
 
 test('every plan of a minute cuts the path of reports for longer than the health timeout', () => {
@@ -22,6 +24,15 @@ test('every plan of a minute cuts the path of reports for longer than the health
     expect(cuts.length).toBeGreaterThan(0)
     for (const { forMillis } of cuts) expect(forMillis).toBeGreaterThan(times.healthTimeoutSeconds * 1000)
   }
+})
+
+test('every plan of a minute loses the relay of the stream, and many kill another process meanwhile', () => {
+  const plans = Array.from({ length: 50 }, (_, seed) => createPlan(createRandom(seed), 60).faults)
+  for (const faults of plans) expect(faults.map(({ target }) => target)).toContain(streamedRelay)
+  const beside = plans.flatMap((faults) =>
+    faults.filter(({ pauseMillis }, index) => pauseMillis === null && faults[index - 1]?.target === streamedRelay),
+  )
+  expect(beside.length).toBeGreaterThan(10)
 })
 
 test('the actions of a plan are in order and within its time', () => {

@@ -37,7 +37,11 @@ export type Action =
   | { readonly type: 'disconnect'; readonly account: number; readonly connection: string }
   | { readonly type: 'grant' | 'deny_relays'; readonly account: number; readonly forMillis: number }
   | { readonly type: 'disable' }
-  | { readonly type: 'silence_relay' | 'freeze_relay'; readonly position: number; readonly forMillis: number }
+  | {
+      readonly type: 'silence_relay' | 'freeze_relay' | 'cut_relay'
+      readonly position: number
+      readonly forMillis: number
+    }
   | { readonly type: 'lose_relay' | 'kill_relay'; readonly position: number }
 
 export type TimedAction = Action & { readonly atMillis: number }
@@ -47,7 +51,9 @@ export type Target = (typeof targets)[number]
 
 /** The way from the workers and the relays to the APIs. It can be cut only, and all processes run meanwhile. */
 export const reportPath = 'report-path'
-export type FaultTarget = Target | typeof reportPath
+/** That of a stream which lasts for the whole run. Its process is killed or paused, or cut off in both directions. */
+export const streamedRelay = 'relay'
+export type FaultTarget = Target | typeof reportPath | typeof streamedRelay
 
 export type FaultKind = 'kill' | 'pause' | 'cut'
 
@@ -89,6 +95,7 @@ const actionWeights: Readonly<Record<Action['type'], number>> = {
   lose_relay: 2,
   kill_relay: 2,
   freeze_relay: 2,
+  cut_relay: 2,
 }
 
 const billingWeights: Readonly<Record<BillingStep, number>> = {
@@ -109,7 +116,13 @@ const targetWeights: Readonly<Record<FaultTarget, number>> = {
   temporal: 2,
   postgres: 3,
   'report-path': 3,
+  relay: 5,
 }
+
+/** What is killed beside a relay, in half of the cases. */
+const besideRelayWeights = { 'worker-1': 1, 'worker-2': 1, temporal: 1, postgres: 1 } satisfies Partial<
+  Record<Target, number>
+>
 
 /** The mean time between two actions, and between two faults. */
 const actionMillis = 350
@@ -166,6 +179,7 @@ function planAction(random: Random): Action {
       return { type }
     case 'silence_relay':
     case 'freeze_relay':
+    case 'cut_relay':
       return { type, position, forMillis }
     case 'lose_relay':
     case 'kill_relay':
@@ -187,16 +201,21 @@ function planFaults(random: Random, millis: number): Fault[] {
   const faults: Fault[] = []
   for (let atMillis = 0; atMillis < millis; ) {
     const pauseMillis = Math.round(random.between(0.3, 1.7) * faultMillis)
-    // Every plan cuts the path of reports, also a short one: after its first fault, when relays run.
-    const isPathDue = faults.length > 0 && !faults.some(({ target: cut }) => cut === reportPath)
-    const target = isPathDue ? reportPath : random.weighted(targetWeights)
+    // Every plan has these two, also a short one: after its first fault, when relays run.
+    const due =
+      faults.length === 0 ? undefined : ([reportPath, streamedRelay] as const).find((it) => !hasTarget(faults, it))
+    const target = due ?? random.weighted(targetWeights)
     const fault = planFault(random, target, pauseMillis)
     faults.push(fault)
-    if (random.chance(0.15)) faults.push(planFault(random, random.weighted(targetWeights), null))
+    if (target === streamedRelay && random.chance(0.5))
+      faults.push({ ...planFault(random, random.weighted(besideRelayWeights), null), kind: 'kill' })
+    else if (random.chance(0.15)) faults.push(planFault(random, random.weighted(targetWeights), null))
     atMillis += (fault.pauseMillis ?? 0) + fault.forMillis
   }
   return faults
 }
+
+const hasTarget = (faults: readonly Fault[], target: FaultTarget) => faults.some((fault) => fault.target === target)
 
 function planFault(random: Random, target: FaultTarget, pauseMillis: number | null): Fault {
   const kind = random.weighted({ kill: 5, pause: 3, cut: 3 } satisfies Record<FaultKind, number>)
@@ -204,5 +223,8 @@ function planFault(random: Random, target: FaultTarget, pauseMillis: number | nu
   // Reports have to be missing for longer than the health timeout.
   if (target === reportPath)
     return { kind: 'cut', target, pauseMillis, forMillis: Math.round(random.between(8_000, 20_000)), cutMode }
+  // Shorter and longer than the health timeout.
+  if (target === streamedRelay)
+    return { kind, target, pauseMillis, forMillis: Math.round(random.between(1_000, 20_000)), cutMode: 'silence' }
   return { kind, target, pauseMillis, forMillis: Math.round(random.between(500, 6_000)), cutMode }
 }

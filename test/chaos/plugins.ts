@@ -23,7 +23,7 @@ interface EndedSignIn {
   readonly endedAt: number
 }
 
-type SessionView = OneSession['session']
+export type SessionView = OneSession['session']
 
 /** One account with its plugin. Its requests are sent as they are due, also several at once. */
 export class Plugin {
@@ -192,25 +192,28 @@ export class Plugin {
   }
 
   async read(): Promise<void> {
-    const reply = await this.#send<{ sessions: SessionView[] }>({
-      kind: 'active',
-      method: 'get',
-      path: '/relay/active',
-    })
-    if (reply?.status === 200) this.#see(reply.body.sessions, reply.sentAt)
+    await this.#listLive()
     await this.probeEnded(probesMax)
+  }
+
+  /** The live session of a connection; null when it has none, and undefined without an answer. */
+  async live(connectionId: string): Promise<SessionView | null | undefined> {
+    const sessions = await this.#listLive()
+    return sessions && (sessions.find(({ connection_id }) => connection_id === connectionId) ?? null)
   }
 
   /** Stops all live relays. */
   async stopAll(): Promise<void> {
-    const reply = await this.#send<{ sessions: SessionView[] }>({
-      kind: 'active',
-      method: 'get',
-      path: '/relay/active',
-    })
-    if (reply?.status !== 200) return
+    const sessions = (await this.#listLive()) ?? []
+    await Promise.all(sessions.map(({ connection_id }) => this.stop(connection_id, true)))
+  }
+
+  async #listLive(): Promise<readonly SessionView[] | undefined> {
+    const call = { kind: 'active', method: 'get', path: '/relay/active' } as const
+    const reply = await this.#send<{ sessions: SessionView[] }>(call)
+    if (reply?.status !== 200) return undefined
     this.#see(reply.body.sessions, reply.sentAt)
-    await Promise.all(reply.body.sessions.map(({ connection_id }) => this.stop(connection_id, true)))
+    return reply.body.sessions
   }
 
   /** Signs another plugin in by approving it, collects its tokens once, and signs it out. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { withSignal } from '../../platform/timeout.ts'
 import { interpretReply } from '../../relay-node/health-report.ts'
 import type { Cloud, CloudInstance } from './cloud.ts'
-import type { Journal } from './journal.ts'
+import type { Journal, RelayFault } from './journal.ts'
 
 /** As of a real relay. */
 const requestMillisMax = 5_000
@@ -46,13 +46,21 @@ export class SimulatedRelays {
   /** @param position from 0 to 1 among the running relays. */
   silence(position: number, millis: number): void {
     const relay = this.#pick(position)
-    if (relay) relay.silentUntil = Date.now() + millis
+    if (!relay) return
+    relay.silentUntil = Date.now() + millis
+    this.#record('silence', relay, relay.silentUntil)
   }
 
   /** Ends an instance, as when its machine fails. */
   lose(position: number, cloud: Cloud): void {
     const relay = this.#pick(position)
-    if (relay) cloud.lose(relay.instance.instanceId)
+    if (!relay) return
+    this.#record('lose', relay)
+    cloud.lose(relay.instance.instanceId)
+  }
+
+  #record(type: RelayFault['type'], { instance: { instanceId, sessionId } }: Relay, until?: number): void {
+    this.journal.relayFaults.push({ type, instanceId, sessionId, at: Date.now(), ...(until ? { until } : {}) })
   }
 
   get count(): number {

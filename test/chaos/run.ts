@@ -90,10 +90,10 @@ async function run(): Promise<Violation[] | undefined> {
   }
   const service = await startService({ life, folder, cloudUrl: cloud.url, onCrash })
   const driver = new Driver({ service, cloud, relays, journal, signal: interrupt.signal })
-  await driver.prepare()
-  print('the service is ready, and the accounts exist')
   const progress = setInterval(() => printProgress(relays.count), progressMillis)
   try {
+    await driver.prepare()
+    print('the service is ready, the accounts exist, and the stream plays')
     await driver.run(createPlan(createRandom(seed), seconds))
     if (interrupt.signal.aborted) return undefined
     print('waiting for the last actions and faults')
@@ -105,7 +105,7 @@ async function run(): Promise<Violation[] | undefined> {
     print(hasEnded ? 'settled' : `has not settled after ${settleSecondsMax} s`)
   } finally {
     clearInterval(progress)
-    driver.end()
+    await driver.end()
   }
   if (interrupt.signal.aborted) return undefined
   const evidence = await collectEvidence(service, cloud, journal)
@@ -113,7 +113,7 @@ async function run(): Promise<Violation[] | undefined> {
     ...findViolations(evidence),
     ...driver.failures.map((text) => ({ invariant: 'the driver ends all its actions', text })),
   ]
-  const report = createReport({ seed, seconds }, journal, violations)
+  const report = createReport({ seed, seconds }, evidence, violations)
   if (values.json) await writeReport(report, values.json)
   if (violations.length > 0) await keepEvidence(evidence)
   process.stdout.write(`${summarize(report)}\n`)

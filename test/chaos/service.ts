@@ -18,8 +18,9 @@ import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import type { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { connectTemporal } from '../../platform/temporal.ts'
-import { endLocalRelays } from '../../providers/relay/local-relays.ts'
+import { endLocalRelays, relayFolderOf } from '../../providers/relay/local-relays.ts'
 import { startLoadBalancer } from '../support/load-balancer.ts'
+import { RelayPaths } from '../support/relay-paths.ts'
 import { type CutMode, type Link, startLink } from './link.ts'
 import { regions, type Target } from './plan.ts'
 import { Server, waitFor } from './server.ts'
@@ -27,6 +28,8 @@ import { times } from './service-times.ts'
 
 const readySecondsMax = 90
 const log = createLog('chaos', 'fatal')
+/** Relays that are processes listen there. The service and its users have 127.0.0.1 as their address. */
+export const relayHost = '127.0.0.2'
 
 export interface Service {
   readonly apiUrl: string
@@ -48,6 +51,8 @@ export interface Service {
     /** Resolves when an API answers through it. */
     untilReady(): Promise<void>
   }
+  /** Before the {@link reportPath} of each relay, and before its statistics port. */
+  readonly relayPaths: RelayPaths
 }
 
 interface ServiceOptions {
@@ -76,7 +81,9 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
   const balancerPort = Number(new URL(balancer.url).port)
   const siteLink = await startLink(balancerPort)
   const pathLink = await startLink(balancerPort)
-  const pathUrl = `http://127.0.0.1:${pathLink.port}`
+  const relayPaths = life.hold('relay paths', new RelayPaths(), (it) => it.close())
+  relayPaths.passStatistics(relayFolderOf(dataDir), relayHost)
+  const pathUrl = `http://127.0.0.1:${await relayPaths.openApi(pathLink.port)}`
   for (const link of [...apiLinks, siteLink, pathLink]) life.hold('link', link, (it) => it.close())
 
   const secrets = {
@@ -97,7 +104,14 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
     SVC_DATA_DIR: dataDir,
     SVC_RATE_LIMITS: highLimits,
     SVC_REGIONS: JSON.stringify(
-      regions.map((region) => ({ region, display_name: region, provider: 'local', capacity: 100 })),
+      regions.map((region) => ({
+        region,
+        display_name: region,
+        provider: 'local',
+        capacity: 100,
+        host: relayHost,
+        public_host: '127.0.0.1',
+      })),
     ),
     ...timeVariables,
   }
@@ -153,6 +167,7 @@ export async function startService({ life, folder, cloudUrl, onCrash }: ServiceO
     servers: Object.fromEntries(
       [...programs, stores.postgres, stores.temporal].map((server) => [server.name, server]),
     ) as Record<Target, Server>,
+    relayPaths,
     reportPath: {
       cut: (mode) => pathLink.cut(mode),
       restore: () => pathLink.restore(),

@@ -30,6 +30,25 @@ export function findSilenceViolations(evidence: Evidence): string[] {
   })
 }
 
+/** A relay that comes back after its fault reports within that time. */
+const comebackMillisMax = 5_000
+
+/** A replacement is false when its relay was neither killed, lost, frozen, silenced nor cut off before it was lost. */
+export function findFalseReplacements({ journal, replacements, transitions }: Evidence): string[] {
+  return replacements.flatMap(({ sessionId, instanceId, lastReportAt, boundAt }) => {
+    const lostAt = transitions.findLast(
+      (row) => row.sessionId === sessionId && row.reason === 'health_lost' && row.at <= boundAt,
+    )?.at
+    const hasFault = journal.relayFaults.some(
+      ({ instanceId: failed, at, until = Number.POSITIVE_INFINITY }) =>
+        failed === instanceId && at <= (lostAt ?? boundAt) && until + comebackMillisMax >= (lostAt ?? boundAt),
+    )
+    if (hasFault) return []
+    const text = `instance ${instanceId} of session ${sessionId} was replaced at ${boundAt} without a fault`
+    return [`${text}, after its last report at ${lastReportAt}`]
+  })
+}
+
 /** What a transition by silence waited for, and since when; undefined for any other transition. */
 function silenceOf({ sessionId, version, reason, at }: TransitionRow, { journal, transitions, sessions }: Evidence) {
   const before = transitions.find((row) => row.sessionId === sessionId && row.version === version - 1)
@@ -45,7 +64,7 @@ function silenceOf({ sessionId, version, reason, at }: TransitionRow, { journal,
 }
 
 const isGone = ({ sessionId, at }: TransitionRow, { journal, cloudInstances }: Evidence): boolean =>
-  journal.relayKills.some((kill) => kill.sessionId === sessionId && kill.at <= at) ||
+  journal.relayFaults.some((fault) => fault.type === 'kill' && fault.sessionId === sessionId && fault.at <= at) ||
   cloudInstances.some(
     (instance) => instance.sessionId === sessionId && instance.endedAt !== null && instance.endedAt <= at,
   )
