@@ -314,6 +314,10 @@ describe('no instance is left, and no session has two', () => {
         cloudInstances: [cloudInstance, { ...cloudInstance, instanceId: 'instance-2' }],
       },
     ],
+    [
+      'two instances of a session at once that are processes',
+      { instances: [instance, { ...instance, instanceId: 'instance-2' }] },
+    ],
   ])('%s is a violation', (_, changes) => {
     expect(namesOf(changes)).toContain(name)
   })

@@ -67,7 +67,8 @@ export function findTransitionViolations({ sessions, transitions }: Evidence): s
 const toleranceMillis = 50
 
 export function findInstanceViolations({ instances, cloudInstances, processes }: Evidence): string[] {
-  const rows = new Map(instances.map((row) => [row.instanceId, row]))
+  const rows = new Set(instances.map(({ instanceId }) => instanceId))
+  const inCloud = new Map(cloudInstances.map((instance) => [instance.instanceId, instance]))
   const left = [
     ...cloudInstances.filter(({ endedAt }) => endedAt === null),
     ...processes.filter(({ instanceId }) => !cloudInstances.some((instance) => instance.instanceId === instanceId)),
@@ -78,16 +79,15 @@ export function findInstanceViolations({ instances, cloudInstances, processes }:
   const unknown = cloudInstances
     .filter(({ instanceId }) => !rows.has(instanceId))
     .map(({ instanceId }) => `instance ${instanceId} was created without a row`)
-  const lives = cloudInstances.flatMap(({ instanceId, sessionId, createdAt, endedAt }) => {
-    const row = rows.get(instanceId)
-    if (!row || sessionId === null) return []
-    const until = Math.min(row.retiredAt ?? Number.POSITIVE_INFINITY, endedAt ?? Number.POSITIVE_INFINITY)
-    return [{ instanceId, sessionId, from: Math.max(createdAt, row.ownedFrom), until }]
+  const lives = instances.map(({ instanceId, sessionId, ownedFrom, retiredAt, goneAt }) => {
+    const { createdAt = ownedFrom, endedAt = null } = inCloud.get(instanceId) ?? {}
+    const ends = [retiredAt, goneAt, endedAt].map((at) => at ?? Number.POSITIVE_INFINITY)
+    return { instanceId, sessionId, from: Math.max(createdAt, ownedFrom), until: Math.min(...ends) }
   })
   const doubles = lives.flatMap((life, index) =>
     lives
       .slice(index + 1)
-      .filter((other) => other.sessionId === life.sessionId)
+      .filter((other) => life.sessionId !== null && other.sessionId === life.sessionId)
       .filter((other) => Math.min(life.until, other.until) - Math.max(life.from, other.from) > toleranceMillis)
       .map((other) => `session ${life.sessionId} has the instances ${life.instanceId} and ${other.instanceId} at once`),
   )
