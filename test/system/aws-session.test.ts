@@ -85,7 +85,7 @@ test('the user data of an instance contains neither the stream token nor a secre
   )
   if (!instance) throw new Error('unreachable')
   const userData = await userDataOf(account, instance)
-  await boot(userData)
+  await bootRelay(userData)
   const active = await eventually(
     async () => (await user.active()).session,
     (session) => session?.state === 'active',
