@@ -47,6 +47,8 @@ import type { CountedTransitionsRequest, WorkerMetrics } from '../worker/metrics
 /** Much longer than a warm relay needs to report with its session. Messages to the workflow wait meanwhile. */
 const firstReportMillisMax = 400
 const firstReportPollMillis = 4
+const unnamedMillisMax = 10_000
+const unnamedPollMillis = 250
 
 export type CreateOutcome =
   | {
@@ -105,6 +107,15 @@ async function awaitFirstReport(sql: Database, sessionId: string): Promise<boole
     await sleep(firstReportPollMillis)
   }
   return true
+}
+
+/** The job `update_names` needs a second or two. Where it fails, the activity is repeated. */
+async function awaitUnnamed(sql: Database, instanceIds: readonly string[]): Promise<void> {
+  const until = Date.now() + unnamedMillisMax
+  while ((await listNamedInstances(sql, instanceIds)).size > 0) {
+    if (Date.now() > until) throw new RelayProviderError('a name still leads to the address of the relay')
+    await sleep(unnamedPollMillis)
+  }
 }
 
 /**
@@ -227,9 +238,8 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
         ? new Set([session.region, ...stored.map(({ region }) => region)])
         : new Set(providers.keys())
       const instanceIds = stored.map(({ instanceId }) => instanceId)
-      if (config.relayNames !== null && (await listNamedInstances(sql, instanceIds)).size > 0)
-        throw new RelayProviderError('a name still leads to the address of the relay')
       await withHeartbeat(async () => {
+        if (config.relayNames !== null) await awaitUnnamed(sql, instanceIds)
         for (const region of regions) {
           const provider = providerOf(providers, region)
           const tagged = (await provider.list({ sessionId })).filter((instance) => instance.region === region)
