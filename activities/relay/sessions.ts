@@ -16,6 +16,7 @@ import { getStoredStreamToken } from '../../db/identity/users.ts'
 import { hasReported } from '../../db/relay/health.ts'
 import { findRelaySession, type RelaySessionRow } from '../../db/relay/sessions.ts'
 import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { type GiveUpOutcome, giveUpInstance } from '../../db/transactions/give-up-instance.ts'
 import { type ReserveOutcome, reserveInstance } from '../../db/transactions/reserve-instance.ts'
 import { type ReserveReplacementOutcome, reserveReplacement } from '../../db/transactions/reserve-replacement.ts'
 import {
@@ -152,17 +153,20 @@ async function reserveSomewhere(
  */
 async function endHolder(
   { sql, providers }: Deps,
-  { instanceId: bound, region }: RelaySessionRow,
+  { id, instanceId: bound, region }: RelaySessionRow,
   address: RelayAddress | undefined,
   lostInstanceId: string | null,
-): Promise<void> {
+): Promise<GiveUpOutcome> {
   const provider = providers.get(region)
   const holdsAddress = (instanceId: string | null) => address?.canMove === false && address.instanceId === instanceId
   const holder = provider?.hasSharedHost ? bound : ([bound, lostInstanceId].find(holdsAddress) ?? null)
   const instance = holder === null ? undefined : await findInstance(sql, holder)
-  if (!provider || !instance || instance.isGone) return
+  if (!provider || !instance || instance.isGone) return 'given_up'
+  const outcome = await giveUpInstance(sql, id, instance.instanceId)
+  if (outcome !== 'given_up') return outcome
   await withHeartbeat(() => destroyProven(provider, instance)).catch(failCreation)
   await markInstanceGone(sql, instance.instanceId)
+  return outcome
 }
 
 function warnOfOtherPorts({ instanceId, endpoint }: RelayInstance, wanted: RelayPorts | null, log: Logger): void {
@@ -214,7 +218,8 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (!session || !isInGraceFor(session, 'health_lost')) return { type: 'not_wanted' }
       const address = await keepAddress(sql, sessionId)
       const mustBeNew = address?.canMove === false
-      await endHolder(deps, session, address, lostInstanceId)
+      // Its session is active in a moment, or this attempt is repeated after a pause.
+      if ((await endHolder(deps, session, address, lostInstanceId)) === 'came_back') return { type: 'no_room' }
       const reserved = await reserveSomewhere(deps, session, { lostInstanceId, mustBeNew })
       if (reserved.type !== 'reserved') return reserved
       const { instance, binding, region } = reserved

@@ -10,6 +10,7 @@ import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/s
 import { type Fragment, first, hasRow, type Sql } from '../connection.ts'
 import { currentEpoch } from '../epochs.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
+import { isRetired } from '../retired-instances.ts'
 import type { BoundSession } from './missing-instances.ts'
 
 export interface HealthReport {
@@ -314,7 +315,8 @@ export async function listMissedReports(sql: Sql, limit: number): Promise<{ read
     select s.id, s.state from relay_sessions s
     join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
     where s.state in ('provisioning', 'grace') and h.last_report_at < now() - interval '2 seconds'
-      and (s.state = 'provisioning' or (s.reason = 'health_lost' and h.last_report_at > s.grace_started_at))
+      and (s.state = 'provisioning' or (s.reason = 'health_lost' and h.last_report_at > s.grace_started_at
+        and not ${isRetired(sql, sql`s.instance_id`)}))
     limit ${limit}`
   const idsIn = (state: RelayState) => rows.filter((row) => row.state === state).map((row) => row.id)
   return { ready: idsIn('provisioning'), restored: idsIn('grace') }

@@ -24,6 +24,7 @@ import { hasEnabledNotifications, type Notify } from '../notifications/settings.
 import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
 import type { AcceptedCommand } from '../relay/commands.ts'
 import { countRecentReplacements, type FinishedReplacement, finishReplacement } from '../relay/replacements.ts'
+import { isRetired } from '../retired-instances.ts'
 
 export interface TransitionsRequest {
   readonly sessionId: string
@@ -221,6 +222,7 @@ async function observe(tx: Sql, { id, state, reason, instanceId }: LockedSession
       ${receptionColumns(tx)}, ${presenceColumns(tx, 'worker')}
     from relay_sessions s
     left join relay_health h on h.session_id = s.id and h.instance_id = s.instance_id
+      and not ${isRetired(tx, tx`s.instance_id`)}
     ${joinPath(tx, tx`s.region`)}, presence api, presence worker
     where s.id = ${id} and api.role = 'api' and worker.role = 'worker'`)
   if (!row) throw new Error('the table presence lacks a role')

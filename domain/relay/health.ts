@@ -219,6 +219,7 @@ const eventsCheckedForObjections = [
   'ready',
   'provision_failed',
   'health_lost',
+  'health_restored',
   'relay_gone',
   'instance_gone',
   'idle',
@@ -238,8 +239,9 @@ export function findObjection(
 ): Objection | undefined {
   const hasReported = (session.lastReportSeconds ?? Number.POSITIVE_INFINITY) < settings.healthTimeoutSeconds
   switch (event) {
-    // The report may have come from an instance that has been replaced since.
+    // The report may have come from an instance that has been replaced or given up since.
     case 'ready':
+    case 'health_restored':
       return session.lastReportSeconds === null ? { type: 'outdated' } : undefined
     case 'provision_failed':
       return session.lastReportSeconds === null ? undefined : { type: 'reporting' }

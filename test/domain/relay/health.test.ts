@@ -337,6 +337,8 @@ describe('the end of provisioning', () => {
     ['ready', null, { type: 'outdated' }],
     ['ready', 0, undefined],
     ['ready', 200, undefined],
+    ['health_restored', null, { type: 'outdated' }],
+    ['health_restored', 0, undefined],
     ['provision_failed', null, undefined],
     ['provision_failed', 0, { type: 'reporting' }],
     ['provision_failed', 200, { type: 'reporting' }],
@@ -422,7 +424,7 @@ describe('the end of grace', () => {
 
 describe('for any observation', () => {
   test('an event that does not depend on reports has no objection', () => {
-    const events = ['command', 'transition', 'bound', 'report_expected', 'health_restored'] as const
+    const events = ['command', 'transition', 'bound', 'report_expected'] as const
     const anyEvent = fc.constantFrom<RelaySessionEvent['type']>(...events, 'wake', 'max_duration', 'cancelled')
     fc.assert(fc.property(anyEvent, (event) => !isCheckedForObjections(event)))
   })
