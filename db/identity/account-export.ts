@@ -206,6 +206,7 @@ export const exportedTables: readonly ExportedTable[] = [
 export const unexportedTables: Readonly<Record<string, string>> = {
   refresh_tokens: 'Hashes of secrets. Their sign-ins are in auth_sessions.',
   instances: 'Machines of the service. Those of a session are named by relay_sessions.',
+  relay_addresses: 'Addresses of the service. That of a session is in relay_sessions.',
   erased_accounts: 'Accounts that do not exist any more.',
   erased_account_subscriptions: 'Subscriptions of accounts that do not exist any more.',
 }
