@@ -73,7 +73,7 @@ export async function launchInstance(
           addressId,
           host: endpoint.host,
           canMove: provider.addresses?.move !== undefined,
-          instanceId,
+          instanceId: launched.instanceId,
         })
       await recordLaunch(sql, instanceId, { instanceId: launched.instanceId, providerId, ...endpoint })
       return launched

@@ -110,6 +110,7 @@ export const recordMovedAddress = async (sql: Sql, { region, addressId, host, ta
     update relay_addresses set instance_id = ${instanceId}, next_attempt_at = now(), attempts = 0, failing_since = null,
       error = null
     where region = ${region} and address_id = ${addressId}`
+  await sql`update instances set host = ${host}, host_v6 = null where instance_id = ${instanceId}`
   await sql`
     update relay_sessions set relay_host = ${host}, relay_host_v6 = null
     where id = ${sessionId} and state <> 'stopped' and instance_id = ${instanceId} and relay_host is distinct from ${host}`
