@@ -40,7 +40,7 @@ export class StreamedRelay {
   }
 
   get sessionId(): string | undefined {
-    return this.#session?.session_id
+    return this.#options.plugin.sessions.get(connection)
   }
 
   /** Resolves when the player gets the stream. */
@@ -60,9 +60,9 @@ export class StreamedRelay {
   /** Resolves when the fault is over. It is ready when the stream is back over a relay that runs. */
   async fail(kind: FaultKind, millis: number): Promise<Healed> {
     if (this.#replacements >= replacementsMax) await this.#restart()
-    const before = this.#session
-    const relay = (await this.#options.processes.list()).find(({ instanceId }) => instanceId === before?.instance_id)
-    if (!before || !relay) throw new Error(`the relay ${before?.instance_id} of the stream has no process`)
+    const before = await this.#untilActive()
+    const relay = (await this.#options.processes.list()).find(({ instanceId }) => instanceId === before.instance_id)
+    if (!relay) throw new Error(`the relay ${before.instance_id} of the stream has no process`)
     const from = Date.now()
     await this.#options.processes.fail(kind, relay, millis)
     return { healedAt: Date.now(), untilReady: this.#untilBack(kind, before, from) }
