@@ -31,7 +31,6 @@ export interface Healed {
 export class StreamedRelay {
   readonly #options: StreamedRelayOptions
   #session: SessionView | undefined
-  #replacements = 0
   #player: ReturnType<typeof playNumbered> | undefined
   #endPublishing: (() => Promise<void>) | undefined
 
@@ -59,7 +58,7 @@ export class StreamedRelay {
 
   /** Resolves when the fault is over. It is ready when the stream is back over a relay that runs. */
   async fail(kind: FaultKind, millis: number): Promise<Healed> {
-    if (this.#replacements >= replacementsMax) await this.#restart()
+    if ((await this.#countReplacements()) >= replacementsMax) await this.#restart()
     const before = await this.#untilActive()
     const relay = (await this.#options.processes.list()).find(({ instanceId }) => instanceId === before.instance_id)
     if (!relay) throw new Error(`the relay ${before.instance_id} of the stream has no process`)
@@ -78,13 +77,18 @@ export class StreamedRelay {
     } while (!(await processes.list()).some(({ instanceId }) => instanceId === session.instance_id))
     await this.#player?.firstSentAfter(Date.now(), secondsMax)
     const isReplaced = session.instance_id !== before.instance_id
-    if (isReplaced) this.#replacements += 1
     const { connect } = before
     if (session.session_id !== before.session_id || session.connect?.srt_url !== connect?.srt_url)
       throw new Error(`the stream of session ${before.session_id} is at another address after ${kind} of its relay`)
     this.#session = session
     const seconds = (this.#player?.longestSilenceMillis(from) ?? Number.NaN) / 1000
     journal.streamGaps.push({ kind, isReplaced, seconds })
+  }
+
+  async #countReplacements(): Promise<number> {
+    const rows = await this.#options.service.sql`
+      select from relay_replacements where session_id = ${this.sessionId ?? null}`
+    return rows.length
   }
 
   async #restart(): Promise<void> {
@@ -99,7 +103,6 @@ export class StreamedRelay {
     const start = async () => (await this.#options.plugin.start(connection, 'processes')) !== undefined
     await waitFor('the session of the stream is accepted', start, secondsMax)
     this.#session = await this.#untilActive()
-    this.#replacements = 0
   }
 
   /** Rejects when the session has ended, since only this stream may end it. */
