@@ -4,9 +4,10 @@ import { withSignal } from '../../platform/timeout.ts'
 import { interpretReply } from '../../relay-node/health-report.ts'
 import type { Cloud, CloudInstance } from './cloud.ts'
 import type { Journal, RelayFault } from './journal.ts'
+import { times } from './service-times.ts'
 
-/** As of a real relay. */
-const requestMillisMax = 5_000
+/** As the limit of a relay is to the default timeout: 12 s of 20 s. */
+const requestMillisMax = 0.6 * times.healthTimeoutSeconds * 1000
 const intervalMillis = 1_000
 const waitSeconds = 1
 const pauseMillisMin = 50
