@@ -346,6 +346,26 @@ create index outbox_messages_ended on outbox_messages (created_at) where next_at
 create index outbox_messages_failed on outbox_messages (failed_at) where failed_at is not null;
 create index outbox_messages_user on outbox_messages (user_id);
 
+create table play_keys (
+  id            uuid        not null default gen_random_uuid() primary key,
+  user_id       uuid        not null references users(id) on delete cascade,
+  kind          text        not null check (kind = any (array['own', 'connection', 'app'])),
+  name          text        not null check (length(name) >= 1 and length(name) <= 64),
+  connection_id text,
+  app_id        text,
+  key_sealed    text        not null,
+  key_hash      bytea       not null unique check (length(key_hash) = 32),
+  created_at    timestamptz not null default now(),
+  last_used_at  timestamptz,
+  constraint play_keys_check check ((kind = 'app') = (app_id is not null)),
+  constraint play_keys_check1 check (kind <> 'connection' or connection_id is not null)
+);
+
+create unique index play_keys_of_app on play_keys (user_id, app_id) where kind = 'app';
+create unique index play_keys_of_connection on play_keys (user_id, connection_id) where kind = 'connection';
+create index play_keys_user on play_keys (user_id);
+create trigger play_keys_change_admission after insert or delete on play_keys for each row execute function change_admission_by_key();
+
 create table presence (
   role    text        not null primary key check (role = any (array['api', 'worker'])),
   since   timestamptz not null default now(),
@@ -532,6 +552,7 @@ create table relay_sessions (
   binding                 integer     not null default 1,
   may_move                boolean     not null default false,
   relay_name              text,
+  admission_revision      bigint      not null default 0,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),
@@ -550,6 +571,7 @@ create index relay_sessions_stopped on relay_sessions (stopped_at) where state =
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
+create trigger relay_sessions_notify_admission after update on relay_sessions for each row when (old.admission_revision <> new.admission_revision) execute function notify_relay_session_changed();
 create trigger relay_sessions_notify_insert after insert on relay_sessions for each row execute function notify_relay_session_changed();
 create trigger relay_sessions_notify_update after update on relay_sessions for each row when (old.state is distinct from new.state or old.reason is distinct from new.reason or old.instance_id is distinct from new.instance_id or old.relay_host is distinct from new.relay_host or old.relay_name is distinct from new.relay_name or old.srtla_port is distinct from new.srtla_port or old.publish_port is distinct from new.publish_port or old.play_port is distinct from new.play_port or old.stats_port is distinct from new.stats_port or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
 create trigger relay_sessions_transitions before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_transition();
@@ -703,6 +725,7 @@ create table users (
   deletion_attempts          integer     not null default 0,
   plan_ending_notified_for   timestamptz,
   billing_mails_announced_at timestamptz default now(),
+  play_with_keys_only        boolean     not null default false,
   constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
   constraint users_period_check check (period_end > period_start)
 );
@@ -719,6 +742,7 @@ create unique index users_stream_token_hash on users (stream_token_hash) where s
 create index users_two_plans on users (id) where billed_plans > 1;
 create index users_unannounced on users (id) where billing_mails_announced_at is null and email_verified_at is not null;
 create statistics users_plan_combinations (mcv) on plan_tier, plan_status from users;
+create trigger users_change_admission after update on users for each row when (old.play_with_keys_only <> new.play_with_keys_only or old.stream_token_hash is distinct from new.stream_token_hash) execute function change_admission_by_account();
 
 create table workers (
   id                    uuid             not null primary key,
@@ -728,6 +752,33 @@ create table workers (
   postgres_skew_seconds double precision,
   temporal_skew_seconds double precision
 );
+
+create or replace function public.change_admission_by_account()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform change_relay_admission(new.id);
+  return null;
+end $function$;
+
+create or replace function public.change_admission_by_key()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform change_relay_admission(coalesce(new.user_id, old.user_id));
+  return null;
+end $function$;
+
+create or replace function public.change_relay_admission(changed_user_id uuid)
+ returns void
+ language sql
+as $function$
+  update relay_sessions set admission_revision = greatest(admission_revision + 1,
+    floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
+  where user_id = changed_user_id and state <> 'stopped'
+$function$;
 
 create or replace function public.notify_instance_assigned()
  returns trigger

@@ -1,6 +1,6 @@
 /**
- * Tokens that the API shows to their owner repeatedly, so a hash is not enough: stream tokens and the two tokens of a
- * live relay session. They are stored encrypted, each with a keyed hash for lookups and comparisons.
+ * Tokens that the API shows to their owner repeatedly, so a hash is not enough: stream tokens, play keys and the two
+ * tokens of a live relay session. They are stored encrypted, each with a keyed hash for lookups and comparisons.
  */
 import type { Sealing } from '../platform/sealing.ts'
 
@@ -19,6 +19,12 @@ export interface StoredSessionTokens {
   id: string
   pairTokenSealed: string | null
   relayWsTokenSealed: string | null
+}
+
+/** Of a play key's row. */
+export interface StoredPlayKey {
+  readonly id: string
+  readonly keySealed: string
 }
 
 export type SessionTokenField = 'pair_token' | 'relay_ws_token'
@@ -55,3 +61,10 @@ export function openSessionToken(sealing: Sealing, row: StoredSessionTokens, fie
   const sealed = field === 'pair_token' ? row.pairTokenSealed : row.relayWsTokenSealed
   return sealed === null ? null : sealing.openOften(sealed, [row.id, field])
 }
+
+/** @param id that of the key's row. */
+export const sealPlayKey = (sealing: Sealing, id: string, key: string): string => sealing.seal(key, [id, 'play_key'])
+
+/** Throws if the key was encrypted with an unknown key. */
+export const openPlayKey = (sealing: Sealing, { id, keySealed }: StoredPlayKey): string =>
+  sealing.openOften(keySealed, [id, 'play_key'])

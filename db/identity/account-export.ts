@@ -29,7 +29,7 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id email email_verified_at owner_proved_at created_at disabled_at relay_access_enabled deletion_due_at plan_tier plan_status
       addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans
-      plan_ending_notified_for billing_mails_announced_at`),
+      plan_ending_notified_for billing_mails_announced_at play_with_keys_only`),
     leftOut: {
       password_hash: secret,
       stream_token_sealed: secret,
@@ -153,7 +153,13 @@ export const exportedTables: readonly ExportedTable[] = [
       instance_bound_at: internal,
       instance_missing_since: internal,
       operator_request: 'The address of an operator.',
+      admission_revision: internal,
     },
+  },
+  {
+    table: 'play_keys',
+    columns: words('id user_id kind name connection_id app_id created_at last_used_at'),
+    leftOut: { key_sealed: secret, key_hash: secret },
   },
   {
     table: 'connections',
