@@ -42,6 +42,7 @@ import * as relayHealth from './routes/relay/health.ts'
 import * as relayHistory from './routes/relay/history.ts'
 import * as liveSessions from './routes/relay/live-sessions.ts'
 import * as relayPairing from './routes/relay/pairing.ts'
+import * as playKeys from './routes/relay/play-keys.ts'
 import * as relayWs from './routes/relay/ws.ts'
 import type { Route } from './routes/route.ts'
 import {
@@ -118,6 +119,10 @@ export const routes: readonly Route[] = [
   get('/relay/sessions/{id}', user, 'relay_history', relayHistory.show),
   get('/relay/connections', user, 'relay_history', connections.list),
   del('/relay/connections/{name}', user, 'relay_history', connections.remove),
+  get('/relay/play-keys', user, 'relay_history', playKeys.list),
+  post('/relay/play-keys', user, 'relay_history', playKeys.create),
+  del('/relay/play-keys/{id}', user, 'relay_history', playKeys.remove),
+  post('/relay/play-access', user, 'relay_history', playKeys.setAccess),
   get('/relay/bitrates', user, 'relay_history', relayHistory.bitrates),
   // Counted before the look-up, so that guesses of tokens count too.
   get('/relay/pair', none, 'pair', relayPairing.pair),

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readStackConfig } from '../platform/config/stack.ts'
 import { nodeArguments } from '../platform/launcher.ts'
+import { formatStreamTokenHash, hashStreamToken } from '../platform/stream-token-hashes.ts'
 import { relayProgram } from '../providers/relay/local-relays.ts'
 import { findLiveTransmit } from '../relay-node/live-transmit-engine.ts'
 import type { StateFile } from '../relay-node/state-file.ts'
@@ -39,7 +40,9 @@ export async function startRelay(folder: string, apiUrl: string): Promise<{ chil
       PATH: searchPath,
       SVC_RELAY_API_URL: apiUrl,
       SVC_RELAY_AUTH_SECRET: 'bench',
-      SVC_RELAY_STREAM_TOKEN: streamToken,
+      SVC_RELAY_STREAM_TOKEN_HASH: formatStreamTokenHash(
+        hashStreamToken(streamToken, Buffer.alloc(32).toString('base64url')),
+      ),
       SVC_RELAY_CAP_MBPS: '100',
     },
   })

@@ -1108,11 +1108,83 @@ export interface paths {
         post?: never;
         /**
          * Delete a connection
-         * @description Deletes a connection without a live session. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.
+         * @description Deletes a connection without a live session, and its play keys. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.
          *
          *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
          */
         delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay/play-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the play keys
+         * @description The play keys of the account. A key admits players to the relays of the account, as `play/live/<key>` or `#!::r=live/<key>,m=request`, and never publishes. The key is also the path of statistics for a scene switcher: `/stats/<key>` on the statistics port of the relay.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        get: operations["listPlayKeys"];
+        put?: never;
+        /**
+         * Create a play key
+         * @description Creates a key for players. Running relays admit it within seconds. An account has at most 20 of its own.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        post: operations["createPlayKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay/play-keys/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a play key
+         * @description Deletes a key. Its players are disconnected within seconds. The key of a connection is replaced by a new one, and that of a connected app when the app asks for an address again.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        delete: operations["deletePlayKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay/play-access": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set who may play
+         * @description Sets whether the stream token admits players beside publishing, which is the default. When it does not, players that use it are disconnected within seconds. Safe to repeat.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        post: operations["setPlayAccess"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2337,7 +2409,7 @@ export interface components {
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
@@ -2517,6 +2589,24 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             customer_id: string | null;
+        };
+        PlayKey: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @description The connection whose relays it opens; null for all of them. */
+            connection_id: string | null;
+            /**
+             * @description `own`: made by the owner. `connection`: the one in `connect.player_url` of the sessions of a connection; deleting it replaces it. `app`: that of a connected app.
+             * @enum {string}
+             */
+            kind: "own" | "connection" | "app";
+            /** @description 22 characters, safe in URLs. */
+            key: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description When a player used it last, to the minute. */
+            last_used_at: string | null;
         };
         RelayImage: {
             image_id: string;
@@ -3018,6 +3108,16 @@ export interface components {
         };
         /** @description payload_too_large */
         payload_too_large: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description play_key_limit */
+        play_key_limit: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -5223,6 +5323,146 @@ export interface operations {
             503: components["responses"]["temporarily_unavailable"];
         };
     };
+    listPlayKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        play_keys: components["schemas"]["PlayKey"][];
+                        play_with_keys_only: boolean;
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    createPlayKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description For its owner and for operators, who do not see the key. */
+                    name: string;
+                    /** @description A connection of the account whose relays the key opens; all of them without it. */
+                    connection_id?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlayKey"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["play_key_limit"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    deletePlayKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success, without a body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["unauthorized"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    setPlayAccess: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Whether players need a play key: the stream token then publishes only. */
+                    play_with_keys_only: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether players need a play key: the stream token then publishes only. */
+                        play_with_keys_only: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
     listRecentBitrates: {
         parameters: {
             query?: never;
@@ -5359,6 +5599,10 @@ export interface operations {
                      * @description That of the last reply that had one.
                      */
                     epoch?: string;
+                    /** @description That of what the relay admits by; null for none. To another one than the present the reply contains the present `admission`. A relay that leaves it out gets the stream token with its assignment. */
+                    admission_revision?: number | null;
+                    /** @description SHA-256 of the play keys that were used since the last report, in base64url. */
+                    used_play_keys?: string[];
                     /** Format: date-time */
                     observed_at?: string;
                     stats?: {
@@ -5419,11 +5663,38 @@ export interface operations {
                         report_in_seconds: number;
                         /** @description Only in replies to reports with a session. It changes when the database was restored. To a report with another one a session that is stopped or has another instance counts as unknown. */
                         epoch?: string | null;
-                        /** @description Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
+                        /** @description In replies to reports with another `admission_revision`. The relay closes the connections that it would not admit. */
+                        admission?: {
+                            revision: number;
+                            /** @description HMAC-SHA256 of the stream token, with its key. Both in base64url. */
+                            stream_token: {
+                                key: string;
+                                hash: string;
+                            };
+                            /** @description Whether the stream token admits players too. */
+                            token_plays: boolean;
+                            /** @description SHA-256 of the play keys, in base64url. */
+                            play_keys: string[];
+                        };
+                        /** @description Only in replies to reports without a session: the session that the relay serves from now on, and what it admits by. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
                         assignment?: {
                             /** Format: uuid */
                             session_id: string;
-                            stream_token: string;
+                            /** @description What the relay recognises the callers by that it admits. */
+                            admission?: {
+                                revision: number;
+                                /** @description HMAC-SHA256 of the stream token, with its key. Both in base64url. */
+                                stream_token: {
+                                    key: string;
+                                    hash: string;
+                                };
+                                /** @description Whether the stream token admits players too. */
+                                token_plays: boolean;
+                                /** @description SHA-256 of the play keys, in base64url. */
+                                play_keys: string[];
+                            };
+                            /** @description Instead of `admission`, for a relay that does not send `admission_revision`. */
+                            stream_token?: string;
                             /** @description The number of the instance in the session. Reports repeat it. */
                             binding: number;
                             /** @description The ports that the relay takes if they are free. */

@@ -3,6 +3,7 @@
  * tokens of a live relay session. They are stored encrypted, each with a keyed hash for lookups and comparisons.
  */
 import type { Sealing } from '../platform/sealing.ts'
+import { hashStreamToken, type StreamTokenHash } from '../platform/stream-token-hashes.ts'
 
 export interface SealedToken {
   readonly sealed: string
@@ -44,6 +45,17 @@ export const streamTokenHashes = (sealing: Sealing, token: string): readonly Buf
 /** Throws if the token was encrypted with an unknown key. */
 export const openStreamToken = (sealing: Sealing, userId: string, stored: StoredStreamToken): string =>
   sealing.openOften(stored.streamTokenSealed, streamTokenPlace(userId))
+
+/** The stream token as the relay of a session gets it. Throws if the token was encrypted with an unknown key. */
+export const hashRelayStreamToken = (
+  sealing: Sealing,
+  { sessionId, userId }: { readonly sessionId: string; readonly userId: string },
+  stored: StoredStreamToken,
+): StreamTokenHash =>
+  hashStreamToken(
+    openStreamToken(sealing, userId, stored),
+    sealing.hash(sessionId, 'relay_stream_token_key').toString('base64url'),
+  )
 
 export const sealSessionToken = (
   sealing: Sealing,

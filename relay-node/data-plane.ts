@@ -1,6 +1,7 @@
 /** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
 import type { RelayPorts } from '../domain/relay/ports.ts'
 import type { StatsAddresses } from '../domain/relay/stats-addresses.ts'
+import { type Admission, findPlayKey } from './admission.ts'
 import { now } from './clock.ts'
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
@@ -22,7 +23,7 @@ import {
   showPublisher,
 } from './stats.ts'
 import type { StatsSource } from './stats-server.ts'
-import { findObjection, type Role } from './stream-access.ts'
+import { judgeAccess, type Role } from './stream-access.ts'
 import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
 
 const sweepMillis = 500
@@ -32,8 +33,8 @@ export interface DataPlaneOptions {
   readonly hosts: readonly string[]
   /** Those to bind; 0 for a free one. */
   readonly ports: StreamPorts
-  /** Undefined: streams are refused until {@link DataPlane.acceptStreamToken} is called. */
-  readonly streamToken: string | undefined
+  /** Undefined: streams are refused until {@link DataPlane.admit} is called. */
+  readonly admission: Admission | undefined
   readonly capMbps: number
   /** Undefined: streams are refused. */
   readonly engine: Engine | undefined
@@ -49,8 +50,12 @@ export interface DataPlane extends StatsSource {
   ports(): StreamPorts
   /** Changes the ports of a relay that has no stream. Rejects, and changes nothing, when one of them is taken. */
   takePorts(wanted: StreamPorts): Promise<void>
-  /** From now on streams with this token are admitted. */
-  acceptStreamToken(streamToken: string): void
+  /** Admits by this from now on, and closes the connections that it would not admit. */
+  admit(admission: Admission): void
+  /** The revision of what the relay admits by; null for none. */
+  admissionRevision(): number | null
+  /** By {@link SrtGate.takeUsedPlayKeys}. */
+  takeUsedPlayKeys(): string[]
   summarize(): IngestSummary
   /** Ends all connections, with a notice to their peers. */
   close(reason: string): Promise<void>
@@ -146,6 +151,11 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     const links = listLinks(gate, srtla)
     return [showGroup({ id, totalBytes, links, latencyMillis, areAddressesShown: addresses === 'full' }, now())]
   }
+  const showPublisherAs = (name: string): PublishersReply => {
+    const publisher = gate.publisher
+    if (!publisher || !meter.isPublishing(now())) return noPublisher
+    return showPublisher(name, publisher, meter.rates(now()), now())
+  }
   const sweep = setInterval(() => {
     srtla.sweep(now())
     gate.sweep(now())
@@ -162,9 +172,9 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
       receiveFrom(opened)
       await Promise.all(left.map((port) => port.close()))
     },
-    acceptStreamToken(streamToken) {
-      gate.streamToken = streamToken
-    },
+    admit: (admission) => gate.admit(admission),
+    admissionRevision: () => gate.admission?.revision ?? null,
+    takeUsedPlayKeys: () => gate.takeUsedPlayKeys(),
     summarize: () =>
       summarizeIngest({
         meter,
@@ -186,11 +196,11 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     },
     showLinks: () => showGroups('full').flatMap(({ connections }) => connections),
     showPublisher(streamId): PublishersReply {
-      const publisher = gate.publisher
-      const isKnown = findObjection('publish', streamId, gate.streamToken) === undefined
-      if (!isKnown || !publisher || !meter.isPublishing(now())) return noPublisher
-      return showPublisher(streamId, publisher, meter.rates(now()), now())
+      const isKnown = judgeAccess('publish', streamId, gate.admission).objection === undefined
+      return isKnown ? showPublisherAs(streamId) : noPublisher
     },
+    showPublisherTo: (playKey) =>
+      gate.admission && findPlayKey(playKey, gate.admission) !== undefined ? showPublisherAs(playKey) : undefined,
     async close(reason) {
       clearInterval(sweep)
       gate.close(reason)

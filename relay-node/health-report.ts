@@ -2,8 +2,17 @@
 import { portNames, type RelayPorts } from '../domain/relay/ports.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { withSignal } from '../platform/timeout.ts'
+import { type Admission, admitPlainToken, readAdmission } from './admission.ts'
 import type { IngestSummary } from './ingest.ts'
-import { type Assignment, isStreamToken } from './session.ts'
+import type { Assignment } from './session.ts'
+
+export interface Admissions {
+  /** Of what the relay admits by; null for none. The reply to another one than the present contains the present. */
+  readonly revision: () => number | null
+  /** The hashes of the play keys that were used since the last call. */
+  readonly takeUsedPlayKeys: () => string[]
+  readonly onChange: (admission: Admission) => void
+}
 
 export interface HealthReport {
   readonly apiUrl: string
@@ -23,6 +32,7 @@ export interface HealthReport {
   /** The one of the last accepted report that had one: a restored database has another one. */
   readonly epoch?: string | undefined
   readonly summarizeIngest: () => IngestSummary
+  readonly admissions: Admissions
   /** No report was accepted before. */
   readonly isFirst?: boolean
   /** The reply is not to be held. */
@@ -31,7 +41,13 @@ export interface HealthReport {
 }
 
 export type Outcome =
-  | { readonly type: 'accepted'; readonly nextSeconds: number; readonly epoch?: string }
+  | {
+      readonly type: 'accepted'
+      readonly nextSeconds: number
+      readonly epoch?: string
+      /** What the relay admits by from now on, where that has changed. */
+      readonly admission?: Admission
+    }
   /** An unbound relay has its session. */
   | { readonly type: 'assigned'; readonly session: Assignment }
   | { readonly type: 'ended'; readonly reason: string }
@@ -69,7 +85,8 @@ export async function report(options: HealthReport): Promise<Outcome> {
           session_id: sessionId,
           instance_id: instanceId,
           ...(waitSeconds === 0 ? {} : { wait_seconds: waitSeconds }),
-          ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports) }),
+          admission_revision: options.admissions.revision(),
+          ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports), ...usedPlayKeys(options) }),
           observed_at: new Date().toISOString(),
           stats: { ...options.summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
         }),
@@ -88,19 +105,31 @@ export async function report(options: HealthReport): Promise<Outcome> {
   }
 }
 
+const usedPlayKeys = ({ admissions }: HealthReport) => {
+  const keys = admissions.takeUsedPlayKeys()
+  return keys.length === 0 ? {} : { used_play_keys: keys }
+}
+
 /** A 404 or 409 without an error code comes from a proxy, not from the API, and is a failed report. */
 export function interpretReply(status: number, body: unknown, intervalSeconds: number): Outcome {
-  const { desired, report_in_seconds, epoch, error } = (body ?? {}) as {
+  const { desired, report_in_seconds, epoch, error, admission } = (body ?? {}) as {
     desired?: unknown
     report_in_seconds?: unknown
     epoch?: unknown
     error?: { code?: unknown }
+    admission?: unknown
   }
   if (status === 200 && desired === 'stop') return { type: 'ended', reason: 'stopped by the control plane' }
   if (status === 200 && desired === 'run') {
     const requestedSeconds = typeof report_in_seconds === 'number' ? report_in_seconds : intervalSeconds
     const nextSeconds = Math.min(Math.max(requestedSeconds, 0), 300)
-    return { type: 'accepted', nextSeconds, ...(typeof epoch === 'string' ? { epoch } : {}) }
+    const admitting = readAdmission(admission)
+    return {
+      type: 'accepted',
+      nextSeconds,
+      ...(typeof epoch === 'string' ? { epoch } : {}),
+      ...(admitting === undefined ? {} : { admission: admitting }),
+    }
   }
   const code = typeof error?.code === 'string' ? error.code : undefined
   const reason = `${status} ${code}`
@@ -115,12 +144,15 @@ export function interpretReply(status: number, body: unknown, intervalSeconds: n
 function readAssignment(body: unknown): Outcome | undefined {
   const { assignment } = body as { assignment?: Record<string, unknown> | null }
   if (!assignment) return undefined
-  const { session_id: sessionId, stream_token: streamToken, binding = 1, ports } = assignment
-  if (typeof sessionId !== 'string' || typeof streamToken !== 'string') return invalidAssignment
-  if (!isUuid(sessionId) || !isStreamToken(streamToken)) return invalidAssignment
+  const { session_id: sessionId, stream_token: streamToken, admission: sent, binding = 1, ports } = assignment
+  const admission = readAdmission(sent) ?? (isStreamToken(streamToken) ? admitPlainToken(streamToken) : undefined)
+  if (typeof sessionId !== 'string' || !isUuid(sessionId) || admission === undefined) return invalidAssignment
   if (!isPositive(binding, Number.MAX_SAFE_INTEGER)) return invalidAssignment
-  return { type: 'assigned', session: { sessionId, streamToken, binding, ports: readPorts(ports) } }
+  return { type: 'assigned', session: { sessionId, admission, binding, ports: readPorts(ports) } }
 }
+
+/** Former versions of the control plane send the token itself. */
+const isStreamToken = (value: unknown): value is string => typeof value === 'string' && /^[A-Za-z0-9]{8}$/.test(value)
 
 const isPositive = (value: unknown, max: number): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= max

@@ -89,6 +89,7 @@ async function repeatReports(options: HealthOptions, sessionId: string | null): 
     if (outcome.type === 'accepted') {
       isAccepted = true
       epoch = outcome.epoch ?? epoch
+      if (outcome.admission) options.admissions.onChange(outcome.admission)
       failures = 0
       intervalSeconds = outcome.nextSeconds
     } else {

@@ -39,7 +39,7 @@ async function run(settings: Settings): Promise<number> {
 
   const engine = chooseEngine(settings, log)
   const hosts = await chooseListeningHosts(host, log)
-  const dataPlane = await startDataPlane({ ...settings, hosts, streamToken: session?.streamToken, engine, log })
+  const dataPlane = await startDataPlane({ ...settings, hosts, admission: session?.admission, engine, log })
   let deniedSince: Date | null = null
   let ownSessionId = session?.sessionId
   const openStatsServer = (port: number) =>
@@ -92,13 +92,18 @@ async function run(settings: Settings): Promise<number> {
     async onAssigned(assigned) {
       ownSessionId = assigned.sessionId
       if (assigned.ports !== null) await takePorts(assigned.ports)
-      dataPlane.acceptStreamToken(assigned.streamToken)
+      dataPlane.admit(assigned.admission)
       if (assigned.ports !== null) await writeState()
     },
     onDenied: (since) => {
       deniedSince = since
     },
     summarizeIngest: dataPlane.summarize,
+    admissions: {
+      revision: dataPlane.admissionRevision,
+      takeUsedPlayKeys: dataPlane.takeUsedPlayKeys,
+      onChange: dataPlane.admit,
+    },
     closeStreams,
     log,
     signal: ending.signal,

@@ -1,4 +1,5 @@
 import type { RelayPorts } from '../domain/relay/ports.ts'
+import type { Admission } from './admission.ts'
 
 /**
  * The session that a relay runs for. A relay without one is unbound: it refuses streams, and asks the control plane for
@@ -6,8 +7,7 @@ import type { RelayPorts } from '../domain/relay/ports.ts'
  */
 export interface RelaySession {
   readonly sessionId: string
-  /** Eight letters and digits. Only streams with this token are admitted. */
-  readonly streamToken: string
+  readonly admission: Admission
   /** The number of this instance in the session, which reports repeat. */
   readonly binding: number
 }
@@ -17,5 +17,3 @@ export interface Assignment extends RelaySession {
   /** The ports to take if they are free; null for those that the relay has. */
   readonly ports: RelayPorts | null
 }
-
-export const isStreamToken = (text: string): boolean => /^[A-Za-z0-9]{8}$/.test(text)

@@ -10,7 +10,9 @@ import { type RelayEngineSetting, relayEngineSettings, type SlsServer } from '..
 import { portNames, type RelayPorts } from '../domain/relay/ports.ts'
 import { type StatsAddresses, statsAddresses } from '../domain/relay/stats-addresses.ts'
 import { isUuid } from '../domain/uuid.ts'
-import { isStreamToken, type RelaySession } from './session.ts'
+import { parseStreamTokenHash } from '../platform/stream-token-hashes.ts'
+import { admitToken } from './admission.ts'
+import type { RelaySession } from './session.ts'
 import {
   type Check,
   type Environment,
@@ -168,22 +170,31 @@ export function readSettings(args: readonly string[], env: Environment): Setting
   })
 }
 
-/** A session and its stream token go together. */
+/** A session and the hash of its stream token go together. */
 function listSessionChecks(sessionId: string | undefined, env: Environment): Record<string, Check> {
-  const { SVC_RELAY_STREAM_TOKEN: streamToken } = env
-  if (sessionId === undefined && streamToken === undefined) return {}
+  const { SVC_RELAY_STREAM_TOKEN_HASH: tokenHash } = env
+  if (sessionId === undefined && tokenHash === undefined) return {}
   return {
     '--session': { value: sessionId, isValid: isUuid, problem: 'is not a UUID' },
-    SVC_RELAY_STREAM_TOKEN: { value: streamToken, isValid: isStreamToken, problem: 'is not eight letters and digits' },
+    SVC_RELAY_STREAM_TOKEN_HASH: {
+      value: tokenHash,
+      isValid: (t) => parseStreamTokenHash(t) !== undefined,
+      problem: 'is not a key and a hash, each 32 bytes in base64url, with a dot between them',
+    },
   }
 }
 
 /** @param env checked before. */
 const sessionOf = (
   sessionId: string | undefined,
-  { SVC_RELAY_STREAM_TOKEN: streamToken }: Environment,
+  { SVC_RELAY_STREAM_TOKEN_HASH: text = '' }: Environment,
   binding: number,
-) => (sessionId === undefined || streamToken === undefined ? null : { sessionId, streamToken, binding })
+) => {
+  const tokenHash = parseStreamTokenHash(text)
+  return sessionId === undefined || tokenHash === undefined
+    ? null
+    : { sessionId, admission: admitToken(tokenHash), binding }
+}
 
 function preferredPortsOf(text: string): RelayPorts | null {
   if (text === '') return null

@@ -41,6 +41,10 @@ export interface ConnectionOptions {
   readonly peer: Peer
   /** The handshake by which the peer was admitted. */
   readonly conclusion: Buffer
+  /** That of the handshake. */
+  readonly streamId: string | undefined
+  /** The hash of the play key that admitted it; undefined for the stream token. */
+  readonly playKey: string | undefined
   readonly engine: Engine
   readonly cap: ThroughputCap | undefined
   readonly now: number
@@ -80,6 +84,8 @@ export interface ConnectionCounters {
 export class SrtConnection {
   readonly role: Role
   readonly peer: Peer
+  readonly streamId: string | undefined
+  readonly playKey: string | undefined
   readonly openedAt: number
   readonly counters: ConnectionCounters
   /** The SRT socket of the peer. Another one from the same address is a new connection. */
@@ -98,6 +104,8 @@ export class SrtConnection {
     this.#options = options
     this.role = options.role
     this.peer = options.peer
+    this.streamId = options.streamId
+    this.playKey = options.playKey
     this.openedAt = options.now
     this.peerSocketId = parseHandshake(options.conclusion)?.socketId ?? 0
     this.counters = {

@@ -4,6 +4,7 @@
  * engine, so forged and random datagrams cost neither memory nor a process.
  */
 import type { RelayRefusal } from '../domain/relay/refusals.ts'
+import type { Admission } from './admission.ts'
 import type { Engine } from './engine.ts'
 import { HandshakeCookies } from './handshake-cookies.ts'
 import { type Log, limitLog } from './log.ts'
@@ -22,7 +23,7 @@ import {
 } from './srt-packets.ts'
 import { buildNotice, isRegistration } from './srtla-packets.ts'
 import { StartBudget } from './start-budget.ts'
-import { findObjection, type Role } from './stream-access.ts'
+import { judgeAccess, type Role } from './stream-access.ts'
 import { ThroughputCap } from './throughput-cap.ts'
 
 /** SRT's own limit (SRTO_PEERIDLETIMEO). Callers send a keepalive every second. */
@@ -32,8 +33,8 @@ const playersMax = 8
 export interface GateOptions {
   /** Undefined: all callers are refused. */
   readonly engine: Engine | undefined
-  /** Undefined: all callers are refused until {@link SrtGate.streamToken} is set. */
-  readonly streamToken: string | undefined
+  /** Undefined: all callers are refused until {@link SrtGate.admit} sets it. */
+  readonly admission: Admission | undefined
   readonly capMbps: number
   readonly log: Log
   /** The pause before a refusal. A second by default. */
@@ -46,9 +47,17 @@ export interface GateOptions {
   readonly onPublished?: (bytes: number, now: number) => void
 }
 
+interface Call {
+  readonly conclusion: Buffer
+  readonly streamId: string | undefined
+  /** The hash of the play key that admits it; undefined for the stream token. */
+  readonly playKey: string | undefined
+}
+
 export class SrtGate {
-  /** Callers with this token in their stream id are admitted. */
-  streamToken: string | undefined
+  #admission: Admission | undefined
+  /** The hashes of the play keys with which callers were admitted, until they are taken. */
+  readonly #usedPlayKeys = new Set<string>()
   readonly #options: GateOptions
   readonly #connections = { publish: new Map<string, SrtConnection>(), play: new Map<string, SrtConnection>() }
   readonly #refusals: Refusals
@@ -63,9 +72,32 @@ export class SrtGate {
 
   constructor(options: GateOptions) {
     this.#options = options
-    this.streamToken = options.streamToken
+    this.#admission = options.admission
     this.#limitedLog = limitLog(options.log)
     this.#refusals = new Refusals(options.refusalMillis ?? 1_000)
+  }
+
+  get admission(): Admission | undefined {
+    return this.#admission
+  }
+
+  /** Sets whom the gate admits from now on, and closes the connections that it would not admit any more. */
+  admit(admission: Admission): void {
+    this.#admission = admission
+    for (const [role, connections] of Object.entries(this.#connections) as [Role, Map<string, SrtConnection>][]) {
+      for (const connection of connections.values()) {
+        const access = judgeAccess(role, connection.streamId, admission)
+        if (access.objection !== undefined) connection.close('its key or token was withdrawn')
+      }
+    }
+  }
+
+  /** The hashes of the play keys with which callers were admitted since the last call, and of those that play. */
+  takeUsedPlayKeys(): string[] {
+    const used = new Set(this.#usedPlayKeys)
+    this.#usedPlayKeys.clear()
+    for (const { playKey } of this.#connections.play.values()) if (playKey !== undefined) used.add(playKey)
+    return [...used]
   }
 
   /** The connection of the publisher, which may still be opening. There is one at most. */
@@ -160,10 +192,12 @@ export class SrtGate {
 
   #decide(role: Role, conclusion: Buffer, { fault, streamId }: Handshake, peer: Peer, now: number): void {
     const { engine } = this.#options
-    const objection = fault ?? findObjection(role, streamId, this.streamToken) ?? this.#findConflict(role, peer)
+    const access = judgeAccess(role, streamId, this.#admission)
+    const objection = fault ?? access.objection ?? this.#findConflict(role, peer)
     if (objection !== undefined) this.#refuse(peer, conclusion, objection)
     else if (engine === undefined) this.#refuse(peer, conclusion, 'down')
-    else if (this.#starts.take(role, peer.host, now)) this.#admit(engine, role, conclusion, peer, now)
+    else if (this.#starts.take(role, peer.host, now))
+      this.#open(engine, role, { conclusion, streamId, playKey: access.playKey }, peer, now)
   }
 
   #refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): void {
@@ -176,7 +210,7 @@ export class SrtGate {
     return others.length < playersMax ? undefined : 'overload'
   }
 
-  #admit(engine: Engine, role: Role, conclusion: Buffer, peer: Peer, now: number): void {
+  #open(engine: Engine, role: Role, call: Call, peer: Peer, now: number): void {
     const { log, capMbps, onPublisher, onPublished } = this.#options
     const connections = this.#connections[role]
     this.#refusals.withdraw(peer)
@@ -185,7 +219,7 @@ export class SrtGate {
     const connection = new SrtConnection({
       role,
       peer,
-      conclusion,
+      ...call,
       engine,
       cap,
       now,
@@ -201,6 +235,7 @@ export class SrtGate {
     })
     connections.set(peer.key, connection)
     this.#cookies.admit({ role, peerKey: peer.key }, now)
+    if (call.playKey !== undefined) this.#usedPlayKeys.add(call.playKey)
     log('info', `${role} connection admitted`)
     if (role === 'publish') onPublisher?.(connection)
   }

@@ -14,6 +14,8 @@ export interface StatsSource {
   showStats(): StatsReply
   /** @param streamId contains the stream token, so a reply about a publisher needs it. */
   showPublisher(streamId: string): PublishersReply
+  /** The publisher for the holder of a play key; undefined for any other text. */
+  showPublisherTo(playKey: string): PublishersReply | undefined
   /** The links with their full addresses. */
   showLinks(): readonly LinkStats[]
 }
@@ -30,7 +32,12 @@ interface Reply {
 
 const notFound: Reply = {
   status: 404,
-  body: { error: { code: 'not_found', message: 'Not found. The paths are GET /stats, GET /links and GET /healthz.' } },
+  body: {
+    error: {
+      code: 'not_found',
+      message: 'Not found. The paths are GET /stats, GET /stats/<play key>, GET /links and GET /healthz.',
+    },
+  },
 }
 
 export interface StatsServerOptions {
@@ -100,6 +107,11 @@ function answer(
     const since = unknownSince()
     const unknown = since ? { unknown_since: since } : {}
     return { status: 200, body: { status: 'ok', instance_id: instanceId, ...unknown } }
+  }
+  const playKey = /^\/stats\/(?<key>[^/]+)$/.exec(path ?? '')?.groups?.key
+  if (playKey !== undefined) {
+    const shown = source.showPublisherTo(playKey)
+    return shown === undefined ? notFound : { status: 200, body: shown }
   }
   if (path !== '/stats') return notFound
   const publisher = new URLSearchParams(query).get('publisher')

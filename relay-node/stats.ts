@@ -176,9 +176,9 @@ export interface PublishersReply {
 /** A rate over less than a second is none, and scene switchers act on the first one. */
 const listedMillisMin = 1_000
 
-/** The reply about one publisher: none while no stream comes in, and during the first second of a stream. */
+/** The reply about one publisher, under the name that was asked for: none while no stream comes in, and during the first second of a stream. */
 export function showPublisher(
-  streamId: string,
+  name: string,
   { counters, openedAt }: Pick<SrtConnection, 'counters' | 'openedAt'>,
   rates: IngestRates,
   now: number,
@@ -197,7 +197,7 @@ export function showPublisher(
   return {
     status: 'ok',
     publishers: {
-      [streamId]: {
+      [name]: {
         ...both,
         msRcvBuf: counters.latencyMillis,
         pktRcvLoss: lost,

@@ -57,7 +57,7 @@ interface Deps {
 export async function launchInstance(
   { config, sql, providers }: Deps,
   reserved: ReservedInstance,
-  target: Pick<RelaySpec, 'sessionId' | 'region' | 'streamToken' | 'binding' | 'ports' | 'addressId'>,
+  target: Pick<RelaySpec, 'sessionId' | 'region' | 'streamTokenHash' | 'binding' | 'ports' | 'addressId'>,
 ): Promise<RelayInstance | undefined> {
   const provider = providerOf(providers, target.region)
   let instance: ReservedInstance | undefined = reserved

@@ -52,7 +52,7 @@ export function createWarmInstanceActivities(deps: Deps): WarmInstanceActivities
       // A session may have claimed it since its launch, and a repeated call that fails would retire it.
       if (!instance || instance.isRetired || instance.isGone || instance.isLaunched) return
       await recordAttempt(sql, instanceId)
-      const target = { region: instance.region, sessionId: null, streamToken: null }
+      const target = { region: instance.region, sessionId: null, streamTokenHash: null }
       await launchInstance(deps, instance, target).catch(failCreation)
     },
 

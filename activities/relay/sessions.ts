@@ -15,7 +15,7 @@ import { listNamedInstances } from '../../db/fleet/relay-names.ts'
 import { getStoredStreamToken } from '../../db/identity/users.ts'
 import { hasReported } from '../../db/relay/health.ts'
 import { findRelaySession, type RelaySessionRow } from '../../db/relay/sessions.ts'
-import { openStreamToken } from '../../db/sealed-tokens.ts'
+import { hashRelayStreamToken } from '../../db/sealed-tokens.ts'
 import { type GiveUpOutcome, giveUpInstance } from '../../db/transactions/give-up-instance.ts'
 import { type ReserveOutcome, reserveInstance } from '../../db/transactions/reserve-instance.ts'
 import { type ReserveReplacementOutcome, reserveReplacement } from '../../db/transactions/reserve-replacement.ts'
@@ -201,9 +201,9 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (reserved.type === 'bound') return { ...reserved, type: 'created' }
       if (reserved.type !== 'reserved') return reserved
       const stored = await getStoredStreamToken(sql, session.userId)
-      const streamToken = openStreamToken(sealing, session.userId, stored)
+      const streamTokenHash = hashRelayStreamToken(sealing, { sessionId, userId: session.userId }, stored)
       const ports = await findKeptPorts(sql, sessionId)
-      const target = { sessionId, region: session.region, streamToken, binding: 1, ports }
+      const target = { sessionId, region: session.region, streamTokenHash, binding: 1, ports }
       const launched = await launchInstance(deps, reserved.instance, target).catch(failCreation)
       if (launched === undefined) return { type: 'not_wanted' }
       const { instanceId } = launched
@@ -224,10 +224,10 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       if (reserved.type !== 'reserved') return reserved
       const { instance, binding, region } = reserved
       const stored = await getStoredStreamToken(sql, session.userId)
-      const streamToken = openStreamToken(sealing, session.userId, stored)
+      const streamTokenHash = hashRelayStreamToken(sealing, { sessionId, userId: session.userId }, stored)
       const ports = await findKeptPorts(sql, sessionId)
       const addressId = mustBeNew && address.region === region ? address.addressId : null
-      const target = { sessionId, region, streamToken, binding, ports, addressId }
+      const target = { sessionId, region, streamTokenHash, binding, ports, addressId }
       const launched = await launchInstance(deps, instance, target).catch(failCreation)
       if (launched === undefined) return { type: 'not_wanted' }
       // The connection gets its ports with its first report.

@@ -8,12 +8,14 @@ import { resealMessage } from '../../db/notifications/outbox.ts'
 import {
   listStaleEndpoints,
   listStaleMessages,
+  listStalePlayKeys,
   listStaleProviderTokens,
   listStaleRevocations,
   listStaleSessionTokens,
   listStaleStreamTokens,
   type Page,
   replaceMessageContent,
+  replacePlayKey,
   replaceRevocation,
   replaceSealedEndpoint,
   replaceSealedProviderTokens,
@@ -26,10 +28,13 @@ import {
   type StaleStreamToken,
 } from '../../db/operations/resealing.ts'
 import {
+  openPlayKey,
   openSessionToken,
   openStreamToken,
   type SessionTokenField,
+  type StoredPlayKey,
   type StoredSessionTokens,
+  sealPlayKey,
   sealSessionToken,
   sealStreamToken,
 } from '../../db/sealed-tokens.ts'
@@ -65,6 +70,7 @@ async function resealSecrets(deps: Deps, signal?: AbortSignal): Promise<void> {
   const run = { until: Date.now() + runMillisMax, signal }
   const failed =
     (await resealAll(deps, run, 'users', listStaleStreamTokens, resealStreamToken)) +
+    (await resealAll(deps, run, 'play_keys', listStalePlayKeys, resealPlayKey)) +
     (await resealAll(deps, run, 'relay_sessions', listStaleSessionTokens, resealSessionTokens)) +
     (await resealAll(deps, run, 'user_oauth_accounts', listStaleProviderTokens, resealProviderTokens)) +
     (await resealAll(deps, run, 'provider_token_revocations', listStaleRevocations, resealRevocation)) +
@@ -111,6 +117,9 @@ async function resealAll<Row extends { readonly id: string }>(
 
 const resealStreamToken: Reseal<StaleStreamToken> = ({ sql, sealing }, row) =>
   replaceStreamToken(sql, row, sealStreamToken(sealing, row.id, openStreamToken(sealing, row.id, row)))
+
+const resealPlayKey: Reseal<StoredPlayKey> = ({ sql, sealing }, row) =>
+  replacePlayKey(sql, row, sealPlayKey(sealing, row.id, openPlayKey(sealing, row)))
 
 const resealSessionTokens: Reseal<StoredSessionTokens> = ({ sql, sealing }, row) => {
   const resealed = (field: SessionTokenField) => {

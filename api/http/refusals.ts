@@ -31,6 +31,7 @@ export const refusals = {
   instance_mismatch: [409, 'The relay session is bound to another instance.'],
   relay_replaced: [409, 'Another instance has taken over in this relay session.'],
   connection_limit: [409, 'The account has as many connections as it may have. Delete one that you do not use.'],
+  play_key_limit: [409, 'The account has as many play keys as it may have. Delete one that you do not use.'],
   connection_in_use: [409, 'The connection has a live relay. Stop it first.'],
   email_taken: [409, 'An account with this email address already exists.'],
   password_not_set: [

@@ -1,7 +1,7 @@
 /** The relay session of the HTTP contract. Every reply that contains a session is built here, so that no row leaks. */
 import { z } from 'zod'
-import type { IngestRow, RelaySessionRow, ShownSessionRow } from '../../db/relay/sessions.ts'
-import { openSessionToken } from '../../db/sealed-tokens.ts'
+import type { IngestRow, PlayerKeyColumns, RelaySessionRow, ShownSessionRow } from '../../db/relay/sessions.ts'
+import { openPlayKey, openSessionToken } from '../../db/sealed-tokens.ts'
 import { shownIngest } from '../../domain/relay/ingest.ts'
 import { isEndingSoon, longestSeconds, relayStates, sessionDetails } from '../../domain/relay/session.ts'
 import type { Config } from '../../platform/config/config.ts'
@@ -174,8 +174,8 @@ function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<t
 
 /** The addresses to publish to and to play from; null before an instance is bound. */
 export function connectionKit(
-  row: RelaySessionRow,
-  { streamToken, srtPassphrase, relayAuthSecrets }: Omit<OwnerSecrets, 'sealing'>,
+  row: RelaySessionRow & Partial<PlayerKeyColumns>,
+  { sealing, streamToken, srtPassphrase, relayAuthSecrets }: OwnerSecrets,
 ): SessionView['connect'] {
   if (row.relayHost === null || row.srtlaPort === null) return null
   const host = row.relayName ?? (row.relayHost.includes(':') ? `[${row.relayHost}]` : row.relayHost)
@@ -185,7 +185,7 @@ export function connectionKit(
   return {
     srtla_url: `srtla://${host}:${row.srtlaPort}${publish}`,
     srt_url: `srt://${host}:${row.publishPort}${publish}`,
-    player_url: `srt://${host}:${row.playPort}?streamid=play/live/${streamToken}${encryption}`,
+    player_url: `srt://${host}:${row.playPort}?streamid=play/live/${playSecret(row, sealing) ?? streamToken}${encryption}`,
     stats_url: `http://${host}:${row.statsPort}/stats`,
     ...(row.instanceId === null
       ? {}
@@ -200,6 +200,11 @@ export function connectionKit(
         }),
   }
 }
+
+const playSecret = (row: Partial<PlayerKeyColumns>, sealing: Sealing): string | undefined =>
+  row.playKeyId && row.playKeySealed
+    ? openPlayKey(sealing, { id: row.playKeyId, keySealed: row.playKeySealed })
+    : undefined
 
 const linksTicket = (masterSecrets: readonly string[], instanceId: string, sessionId: string): string =>
   issueLinksTicket(

@@ -4,11 +4,11 @@
 import type { RelayPorts } from '../../domain/relay/ports.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
 import { type Database, listen, type Sql } from '../connection.ts'
-import type { StoredStreamToken } from '../sealed-tokens.ts'
+import { type AdmissionColumns, admissionColumns } from '../relay-admissions.ts'
 import { canTakePorts } from './kept-ports.ts'
 
 /** An instance with its session; the columns of the session and its owner are null without one. */
-export interface UnboundInstance extends StoredStreamToken {
+export interface UnboundInstance extends AdmissionColumns {
   instanceId: string
   isRetired: boolean
   sessionId: string | null
@@ -29,7 +29,7 @@ export interface UnboundInstance extends StoredStreamToken {
 /** Everything is read from one snapshot, so an instance never refers to a session whose start is not visible yet. */
 const selectUnbound = (sql: Sql, instanceIds: readonly string[]) => sql`
   select i.instance_id, i.retired_at is not null as is_retired, i.session_id, s.user_id, s.state, s.reason, s.command,
-    s.instance_id as bound_instance_id, i.binding, s.binding as bound_binding, u.stream_token_sealed,
+    s.instance_id as bound_instance_id, i.binding, s.binding as bound_binding, ${admissionColumns(sql)},
     case when k.label is not null then json_build_object('srtlaPort', k.srtla_port, 'publishPort', k.publish_port,
       'playPort', k.play_port, 'statsPort', k.stats_port) end as ports
   from instances i

@@ -5,7 +5,7 @@
  */
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sql } from '../connection.ts'
-import type { SealedToken, StoredSessionTokens, StoredStreamToken } from '../sealed-tokens.ts'
+import type { SealedToken, StoredPlayKey, StoredSessionTokens, StoredStreamToken } from '../sealed-tokens.ts'
 
 export interface Page {
   /** The current key. Rows with another key are listed. */
@@ -29,6 +29,15 @@ export const replaceStreamToken = async (sql: Sql, read: StaleStreamToken, token
   await sql`
     update users set stream_token_sealed = ${token.sealed}, stream_token_hash = ${token.hash}
     where id = ${read.id} and stream_token_sealed = ${read.streamTokenSealed}`
+}
+
+export const listStalePlayKeys = async (sql: Sql, { keyId, afterId, rowsMax }: Page): Promise<StoredPlayKey[]> =>
+  sql<StoredPlayKey[]>`
+    select id, key_sealed from play_keys
+    where id > ${afterId} and ${hasOtherKey(sql, 'key_sealed', keyId)} order by id limit ${rowsMax}`
+
+export const replacePlayKey = async (sql: Sql, read: StoredPlayKey, keySealed: string): Promise<void> => {
+  await sql`update play_keys set key_sealed = ${keySealed} where id = ${read.id} and key_sealed = ${read.keySealed}`
 }
 
 export const listStaleSessionTokens = async (

@@ -105,6 +105,7 @@ export const boundedTables = {
     'notification_endpoints',
     'notification_settings',
     'connections',
+    'play_keys',
     'usage_days',
   ],
   /** One row for each item of the configuration or of the program. */

@@ -12,6 +12,7 @@ export const listSealedKeys = async (sql: Sql): Promise<SealedKey[]> =>
   sql<SealedKey[]>`
     select split_part(sealed, '.', 2) as key_id, count(*)::int as secrets from (
       select stream_token_sealed as sealed from users
+      union all select key_sealed from play_keys
       union all select unnest(array[pair_token_sealed, relay_ws_token_sealed]) from relay_sessions where state <> 'stopped'
       union all select unnest(array[access_token_sealed, refresh_token_sealed]) from user_oauth_accounts
       union all select token_sealed from provider_token_revocations

@@ -11,6 +11,9 @@ export const mayUseConnection = async (tx: Sql, userId: string, name: string): P
     select where exists (select from connections where user_id = ${userId} and name = ${name})
       or (select count(*) from connections where user_id = ${userId} and name is not null) < ${connectionsMax}`)
 
+export const hasConnection = async (sql: Sql, userId: string, name: string): Promise<boolean> =>
+  hasRow(sql`select from connections where user_id = ${userId} and name = ${name}`)
+
 /** Stores that a relay is started for a connection. @returns the statement. */
 export const useConnection = (tx: Sql, userId: string, name: string) => tx`
   insert into connections as c (user_id, name) values (${userId}, ${name})
@@ -36,7 +39,7 @@ export const listConnections = async (sql: Sql, userId: string): Promise<Connect
 /** `in_use`: the connection has a live session, or begins to have one. */
 export type DeleteOutcome = 'deleted' | 'in_use' | 'not_found'
 
-/** Deletes a connection. Its row is locked, so that a start of the same moment is either seen or makes a new one. */
+/** Deletes a connection with its play keys. Its row is locked, so that a start of the same moment is either seen or makes a new one. */
 export async function deleteConnection(tx: Sql, userId: string, name: string): Promise<DeleteOutcome> {
   const locked = await first(tx<{ label: string }[]>`
     select label from connections where user_id = ${userId} and name = ${name} for update`)
@@ -47,5 +50,6 @@ export async function deleteConnection(tx: Sql, userId: string, name: string): P
   await tx`
     update connections set name = null, srtla_port = null, publish_port = null, play_port = null, stats_port = null
     where label = ${locked.label}`
+  await tx`delete from play_keys where user_id = ${userId} and connection_id = ${name}`
   return 'deleted'
 }

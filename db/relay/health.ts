@@ -43,6 +43,8 @@ export interface ReportedSession {
   isReplaced: boolean
   /** Whether this one is to take over, with this report. */
   isReplacement: boolean
+  /** When what its relay admits by changed last, in microseconds since 1970; 0 when it has not. */
+  admissionRevision: number
   /** The id of the present epoch of the database. */
   epoch: string | null
 }
@@ -73,7 +75,7 @@ export async function recordReports(
         publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int, binding int, is_held bool
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
-      select r.*, s.state, s.reason, s.command, s.created_at, s.stopped_at, s.instance_id as bound_instance_id,
+      select r.*, s.state, s.reason, s.command, s.created_at, s.stopped_at, s.admission_revision::float8 as admission_revision, s.instance_id as bound_instance_id,
         -- A subquery in a case runs only for its branch: reports of bound sessions do not read instances.
         case when s.instance_id is not null then s.instance_id <> r.instance_id else coalesce((
           select i.session_id is distinct from s.id or i.retired_at is not null
@@ -160,7 +162,7 @@ export async function recordReports(
         recent_slot = greatest(h.recent_slot, excluded.recent_slot)
     )
     select place, state, reason, command, bound_instance_id, is_other_instance, coalesce(is_replaced, false) as is_replaced,
-      is_replacement, ${currentEpoch(sql)} as epoch from matched`
+      is_replacement, admission_revision, ${currentEpoch(sql)} as epoch from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index))
 }

@@ -59,11 +59,24 @@ export interface IngestRow {
   ingestAgeSeconds: number | null
 }
 
+/** The play key of the session's connection; null for a session that a former version started. */
+export interface PlayerKeyColumns {
+  playKeyId: string | null
+  playKeySealed: string | null
+}
+
+/** The columns of {@link PlayerKeyColumns}, to be joined to `relay_sessions`. */
+export const playerKey = (sql: Sql) => sql`
+  select k.id as play_key_id, k.key_sealed as play_key_sealed from play_keys k
+  where k.kind = 'connection' and k.user_id = relay_sessions.user_id and k.connection_id = relay_sessions.connection_id`
+
 /** A session with everything that clients see of it. */
-export type ShownSessionRow = RelaySessionRow & IngestRow
+export type ShownSessionRow = RelaySessionRow & IngestRow & PlayerKeyColumns
 
 /** For a session that has just been created. */
-export const withoutIngest = (row: RelaySessionRow): ShownSessionRow => ({
+export const withoutIngest = (row: RelaySessionRow & Partial<PlayerKeyColumns>): ShownSessionRow => ({
+  playKeyId: null,
+  playKeySealed: null,
   ...row,
   isPublishing: null,
   bitrateKbps: null,
@@ -80,7 +93,9 @@ export type OperatorSessionRow = ShownSessionRow & WithMaskedEmail
 
 /** The columns of {@link ShownSessionRow} and others, up to its conditions. */
 const selectShownAnd = (sql: Sql, others: Fragment) => sql`
-  select ${relaySessionColumns(sql)}, ingest.* ${others} from relay_sessions left join lateral (
+  select ${relaySessionColumns(sql)}, ingest.*, player.* ${others} from relay_sessions left join lateral (
+    ${playerKey(sql)}
+  ) player on true left join lateral (
     select is_publishing, bitrate_kbps, links, repeat_pct, engine, publishing_since, ingest_at,
       extract(epoch from now() - ingest_at)::float8 as ingest_age_seconds
     from relay_health h where h.session_id = relay_sessions.id and h.instance_id = relay_sessions.instance_id

@@ -12,6 +12,7 @@ import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
 import { deleteEndpoint } from '../notifications/endpoints.ts'
 import { deleteNotificationSettings } from '../notifications/settings.ts'
 import { disconnectAll } from '../relay/commands.ts'
+import { deletePlayKeys } from '../relay/play-keys.ts'
 import type { RelaySessionRow } from '../relay/sessions.ts'
 import { sealStreamToken } from '../sealed-tokens.ts'
 
@@ -89,8 +90,9 @@ export async function secureAccount(
       stream_token_sealed = ${streamToken.sealed}, stream_token_hash = ${streamToken.hash}
     where id = ${userId} and owner_proved_at is null`
   if (count === 1) {
-    // The person who created the account may have set it, and may have turned off mails about payments.
+    // The person who created the account may have set it, have play keys, and have turned off mails about payments.
     await deleteEndpoint(sql, userId)
+    await deletePlayKeys(sql, userId)
     await deleteNotificationSettings(sql, userId)
   }
   const disconnected = count === 1 ? await disconnectAll(sql, userId, 'system') : []

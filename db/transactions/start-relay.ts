@@ -25,7 +25,14 @@ import { type CommitWith, pipelinedTransaction } from '../pipelined-transaction.
 import { countRequest, type RateLimitWindow } from '../rate-limits.ts'
 import { deliverAfterSeconds, recordCommand } from '../relay/commands.ts'
 import { mayUseConnection, useConnection } from '../relay/connections.ts'
-import { findRelaySession, type RelaySessionRow, relaySessionColumns } from '../relay/sessions.ts'
+import { ensureConnectionPlayKey, type NewPlayKey } from '../relay/play-keys.ts'
+import {
+  findRelaySession,
+  type PlayerKeyColumns,
+  playerKey,
+  type RelaySessionRow,
+  relaySessionColumns,
+} from '../relay/sessions.ts'
 import type { SealedToken } from '../sealed-tokens.ts'
 
 /** A region that may have warm instances of an image. */
@@ -51,12 +58,14 @@ interface StartRequest {
   readonly sessionId: string
   readonly pairToken: SealedToken
   readonly relayWsToken: SealedToken
+  /** Becomes the key of the connection unless it has one. */
+  readonly playKey: NewPlayKey
 }
 
 export type StartOutcome =
   | {
       readonly type: 'reserved' | 'existing' | 'replayed'
-      readonly session: RelaySessionRow
+      readonly session: RelaySessionRow & Partial<PlayerKeyColumns>
       readonly toDeliver: readonly RelaySessionRow[]
       /** The account of the session, as the transaction read it. */
       readonly account: LockedAccount
@@ -250,19 +259,21 @@ async function reserve(
   request: StartRequest,
   region: StartableRegion,
   commitWith: CommitWith,
-): Promise<RelaySessionRow> {
+): Promise<RelaySessionRow & Partial<PlayerKeyColumns>> {
   const naming = useConnection(tx, request.userId, request.connectionId)
+  const ensuringKey = ensureConnectionPlayKey(tx, request.userId, request.connectionId, request.playKey)
   const inserting = insertSession(tx, request, region.region)
   const storingKey = storeIdempotencyKey(tx, request, request.sessionId)
   if (region.warm === 0) {
-    const [, rows] = await commitWith(naming, inserting, storingKey)
+    const [, , rows] = await commitWith(naming, ensuringKey, inserting, storingKey)
     return onlyRow(rows)
   }
   const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
   const claiming = claimWarmInstance(tx, request.sessionId, placement)
-  const reading = tx<RelaySessionRow[]>`
-    select ${relaySessionColumns(tx)} from relay_sessions where id = ${request.sessionId}`
-  const [, , , , rows] = await commitWith(naming, inserting, storingKey, claiming, reading)
+  const reading = tx<(RelaySessionRow & PlayerKeyColumns)[]>`
+    select ${relaySessionColumns(tx)}, player.*
+    from relay_sessions left join lateral (${playerKey(tx)}) player on true where id = ${request.sessionId}`
+  const [, , , , , rows] = await commitWith(naming, ensuringKey, inserting, storingKey, claiming, reading)
   return onlyRow(rows)
 }
 

@@ -127,7 +127,7 @@ export function createHetznerRelayProvider(options: HetznerRelayOptions): RelayP
         public_net: { enable_ipv4: true, enable_ipv6: true },
       }
       const atAddress = { ...body, public_net: { ...body.public_net, ipv4: Number(addressId) } }
-      const secrets = [spec.relayAuthSecret, spec.streamToken, spec.srtPassphrase, spec.sls?.apiKey].filter(
+      const secrets = [spec.relayAuthSecret, spec.srtPassphrase, spec.sls?.apiKey].filter(
         (secret) => typeof secret === 'string',
       )
       const create = (request: typeof body) =>

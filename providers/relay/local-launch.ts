@@ -8,6 +8,7 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { nodeArguments } from '../../platform/launcher.ts'
+import { formatStreamTokenHash } from '../../platform/stream-token-hashes.ts'
 import { relayArguments, relayProgram } from './local-relays.ts'
 import { RelayProviderError, type RelaySpec } from './provider.ts'
 import { relayVariables } from './relay-variables.ts'
@@ -73,12 +74,12 @@ export class Attempt {
 
   /** A relay logs no secrets. They are redacted anyway, since the error is stored and shown. */
   async #readLastLines(): Promise<string> {
-    const { relayAuthSecret, streamToken, srtPassphrase, sls } = this.launch.spec
+    const { relayAuthSecret, srtPassphrase, sls } = this.launch.spec
     const { size } = await this.logFile.stat()
     const from = Math.max(this.logOffset, size - logTailBytesMax)
     const { buffer, bytesRead } = await this.logFile.read(Buffer.alloc(Math.max(size - from, 0)), 0, undefined, from)
     const lines = buffer.toString('utf8', 0, bytesRead).trim().split('\n').slice(-10).join('\n')
-    const secrets = [relayAuthSecret, streamToken, srtPassphrase, sls?.apiKey].filter((secret) => secret != null)
+    const secrets = [relayAuthSecret, srtPassphrase, sls?.apiKey].filter((secret) => secret != null)
     return secrets.reduce((text, secret) => text.replaceAll(secret, '[redacted]'), lines)
   }
 
@@ -103,7 +104,9 @@ export async function launch(plan: Launch): Promise<Attempt> {
     env: {
       NODE_ENV: 'production',
       ...relayVariables(spec),
-      ...(spec.streamToken === null ? {} : { SVC_RELAY_STREAM_TOKEN: spec.streamToken }),
+      ...(spec.streamTokenHash === null
+        ? {}
+        : { SVC_RELAY_STREAM_TOKEN_HASH: formatStreamTokenHash(spec.streamTokenHash) }),
       SVC_RELAY_HOST: host,
       PATH: searchPath,
     },

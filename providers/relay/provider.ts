@@ -7,6 +7,7 @@ import type { RelayEngineSetting, SlsServer } from '../../domain/relay/engines.t
 import type { RelayPorts } from '../../domain/relay/ports.ts'
 import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 import type { StatsAddresses } from '../../domain/relay/stats-addresses.ts'
+import type { StreamTokenHash } from '../../platform/stream-token-hashes.ts'
 
 /** The parameters of one relay. An activity creates it right before the call, since it contains secrets. */
 export interface RelaySpec {
@@ -21,11 +22,10 @@ export interface RelaySpec {
   /** The number of the zone to use: 0 to `zones - 1`. */
   readonly zone: number
   /**
-   * Eight letters and digits. The relay accepts only streams with this token. Null together with the session. A cloud
-   * provider ignores it: its relays receive session and token in the reply to their first report, so no user data
-   * contains the token.
+   * By which the relay recognises the stream token. Null together with the session. A cloud provider ignores it: its
+   * relays receive their session, and what they admit by, in the reply to their first report.
    */
-  readonly streamToken: string | null
+  readonly streamTokenHash: StreamTokenHash | null
   /** The number of the instance in its session. Ignored without a session. */
   readonly binding?: number | undefined
   /** The stable address to create it with, which a provider whose addresses can move ignores. */

@@ -14,7 +14,7 @@ import { reportUntilEnded } from '../../relay-node/health.ts'
 import type { Outcome } from '../../relay-node/health-report.ts'
 import type { Log } from '../../relay-node/log.ts'
 import { refusal, run, stop } from './control-plane.ts'
-import { eventually, givenControlPlane, secret, startRelay } from './running.ts'
+import { eventually, givenControlPlane, noAdmissions, secret, startRelay } from './running.ts'
 
 const unknown = refusal(404, 'not_found')
 const minuteMillis = 60_000
@@ -43,6 +43,7 @@ async function givenStream() {
       deniedSince = since
       millis += stepMillis
     },
+    admissions: noAdmissions,
     summarizeIngest: () => {
       bytes += bytesPerReport
       return {

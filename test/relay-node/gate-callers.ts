@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { onTestFinished } from 'vitest'
+import { type Admission, admitPlainToken } from '../../relay-node/admission.ts'
 import type { Engine } from '../../relay-node/engine.ts'
 import type { Bond, Peer } from '../../relay-node/peer.ts'
 import { SrtGate } from '../../relay-node/srt-gate.ts'
@@ -51,12 +52,19 @@ async function givenEngine() {
   return { engine, opened }
 }
 
-export async function givenGate({ refusalMillis = 10, capMbps = 48 } = {}) {
+interface GivenGate {
+  readonly refusalMillis?: number
+  readonly capMbps?: number
+  /** That of the owner's token where it is absent. */
+  readonly admission?: Admission | undefined
+}
+
+export async function givenGate({ refusalMillis = 10, capMbps = 48, ...given }: GivenGate = {}) {
   const { engine, opened } = await givenEngine()
   const published: number[] = []
   const gate = new SrtGate({
     engine,
-    streamToken: token,
+    admission: 'admission' in given ? given.admission : admitPlainToken(token),
     capMbps,
     log: () => {},
     refusalMillis,

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { pauseMillis, reportUntilEnded } from '../../relay-node/health.ts'
 import { interpretReply } from '../../relay-node/health-report.ts'
 import { type ControlPlane, refusal, run, stop } from './control-plane.ts'
-import { endOf, eventually, givenControlPlane, secret, startRelay } from './running.ts'
+import { endOf, eventually, givenControlPlane, noAdmissions, secret, startRelay } from './running.ts'
 
 /** Of a relay without a publisher. */
 const summary = {
@@ -110,6 +110,7 @@ describe('a relay that is ended by a signal', () => {
       intervalSeconds: 0.1,
       async onAssigned() {},
       signal: ending.signal,
+      admissions: noAdmissions,
       summarizeIngest: () => ({ ...summary, bytes_total }),
       log: (_, message) => void logged.push(message),
       async closeStreams() {
@@ -161,6 +162,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
       instanceId: 'relay-1',
       intervalSeconds: 0.1,
       denialMillisMin,
+      admissions: noAdmissions,
       summarizeIngest: () => summary,
       async onAssigned() {},
       log() {},

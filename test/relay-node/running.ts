@@ -7,13 +7,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { nodeArguments } from '../../platform/launcher.ts'
+import { formatStreamTokenHash, hashStreamToken } from '../../platform/stream-token-hashes.ts'
 import { relayArguments, relayProgram } from '../../providers/relay/local-relays.ts'
+import type { Admissions } from '../../relay-node/health-report.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
 import type { StatsReply } from '../../relay-node/stats.ts'
 import { startControlPlane } from './control-plane.ts'
 
 export const secret = 'the-secret-between-relay-and-plane'
 export const streamToken = 'Ab12Cd34'
+/** As a relay gets it with its start. */
+export const hashedToken = (token: string): string =>
+  formatStreamTokenHash(hashStreamToken(token, Buffer.alloc(32, 7).toString('base64url')))
+
+/** For reports of a relay that admits no caller. */
+export const noAdmissions: Admissions = { revision: () => null, takeUsedPlayKeys: () => [], onChange: () => {} }
 
 export async function eventually<T>(
   ask: () => T | Promise<T>,
@@ -70,7 +78,7 @@ export function startRelay({ apiUrl, folder = givenFolder(), logFile, variables,
     env: {
       SVC_RELAY_API_URL: apiUrl,
       SVC_RELAY_AUTH_SECRET: secret,
-      ...(isUnbound ? {} : { SVC_RELAY_STREAM_TOKEN: streamToken }),
+      ...(isUnbound ? {} : { SVC_RELAY_STREAM_TOKEN_HASH: hashedToken(streamToken) }),
       SVC_RELAY_HEALTH_INTERVAL_SECONDS: String(intervalSeconds),
       SVC_RELAY_CAP_MBPS: '48',
       ...variables,

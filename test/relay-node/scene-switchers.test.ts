@@ -5,6 +5,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
+import { admitPlainToken } from '../../relay-node/admission.ts'
 import { startDataPlane } from '../../relay-node/data-plane.ts'
 import type { Engine } from '../../relay-node/engine.ts'
 import { startStatsServer } from '../../relay-node/stats-server.ts'
@@ -92,7 +93,7 @@ async function givenRelay() {
   const plane = await startDataPlane({
     hosts: ['127.0.0.1'],
     ports: { srtlaPort: 0, publishPort: 0, playPort: 0 },
-    streamToken,
+    admission: admitPlainToken(streamToken),
     capMbps: 48,
     statsAddresses: 'masked',
     log,

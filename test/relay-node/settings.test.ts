@@ -1,6 +1,8 @@
 /** The arguments and variables of the relay's program. */
 import { describe, expect, test } from 'vitest'
 import { cloudRelayPorts } from '../../domain/relay/ports.ts'
+import { formatStreamTokenHash, hashStreamToken } from '../../platform/stream-token-hashes.ts'
+import { admitToken } from '../../relay-node/admission.ts'
 import { readSettings, SettingsError } from '../../relay-node/settings.ts'
 
 const args = [
@@ -13,10 +15,11 @@ const args = [
   '--state-file',
   'relay-1.json',
 ]
+const tokenHash = hashStreamToken('Ab12Cd34', 'k'.repeat(43))
 const env = {
   SVC_RELAY_API_URL: 'http://localhost:8080/',
   SVC_RELAY_AUTH_SECRET: 'between-relay-and-plane',
-  SVC_RELAY_STREAM_TOKEN: 'Ab12Cd34',
+  SVC_RELAY_STREAM_TOKEN_HASH: formatStreamTokenHash(tokenHash),
   SVC_RELAY_CAP_MBPS: '48',
 }
 
@@ -33,7 +36,7 @@ const problemsOf = (read: () => unknown): string => {
 test('ids are read from arguments, and secrets from the environment', () => {
   expect(readSettings(args, env)).toEqual({
     instanceId: 'relay-1',
-    session: { sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10', streamToken: 'Ab12Cd34', binding: 1 },
+    session: { sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10', admission: admitToken(tokenHash), binding: 1 },
     preferredPorts: null,
     region: 'eu-1',
     stateFile: 'relay-1.json',
@@ -51,16 +54,16 @@ test('ids are read from arguments, and secrets from the environment', () => {
   })
 })
 
-describe('a session and its stream token', () => {
+describe('a session and the hash of its stream token', () => {
   const unboundArgs = args.filter((_, index) => index !== 2 && index !== 3)
-  const { SVC_RELAY_STREAM_TOKEN, ...unboundEnv } = env
+  const { SVC_RELAY_STREAM_TOKEN_HASH, ...unboundEnv } = env
 
   test('may both be missing, so that the relay starts unbound', () => {
     expect(readSettings(unboundArgs, unboundEnv).session).toBeNull()
   })
 
   test('are required together', () => {
-    expect(problemsOf(() => readSettings(args, unboundEnv))).toContain('SVC_RELAY_STREAM_TOKEN is not set')
+    expect(problemsOf(() => readSettings(args, unboundEnv))).toContain('SVC_RELAY_STREAM_TOKEN_HASH is not set')
     expect(problemsOf(() => readSettings(unboundArgs, env))).toContain('--session is not set')
   })
 })
@@ -101,7 +104,7 @@ test('all problems are reported together, each with its name', () => {
 })
 
 test('an invalid secret is not shown', () => {
-  const broken = { ...env, SVC_RELAY_AUTH_SECRET: 'two\nlines', SVC_RELAY_STREAM_TOKEN: 'short' }
+  const broken = { ...env, SVC_RELAY_AUTH_SECRET: 'two\nlines', SVC_RELAY_STREAM_TOKEN_HASH: 'short' }
   const problems = problemsOf(() => readSettings(args, broken))
 
   expect(problems).toContain('SVC_RELAY_AUTH_SECRET contains characters that are not allowed in a header')

@@ -1,6 +1,7 @@
 /** The gate: handshakes, admission, and the forwarding of datagrams. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { admitPlainToken, hashPlayKey } from '../../relay-node/admission.ts'
 import { SrtGate } from '../../relay-node/srt-gate.ts'
 import type { Role } from '../../relay-node/stream-access.ts'
 import {
@@ -15,6 +16,7 @@ import {
 } from '../support/srt-packets.ts'
 import {
   admit,
+  type Caller,
   call,
   createCaller,
   engineSocketId,
@@ -120,7 +122,13 @@ describe('nothing reaches the engine', () => {
   })
 
   test('of a relay without an engine, which refuses its owner', async () => {
-    const gate = new SrtGate({ engine: undefined, streamToken: token, capMbps: 48, log: () => {}, refusalMillis: 1 })
+    const gate = new SrtGate({
+      engine: undefined,
+      admission: admitPlainToken(token),
+      capMbps: 48,
+      log: () => {},
+      refusalMillis: 1,
+    })
     const caller = createCaller('192.0.2.1:5000')
     call(gate, caller, publish)
     expect(await rejectionOf(caller)).toBe(2503)
@@ -250,11 +258,10 @@ const untilRefused = (caller: ReturnType<typeof createCaller>) =>
   )
 
 test('a caller that came before the relay had its session is admitted by a repetition, and not refused later', async () => {
-  const { gate } = await givenGate()
-  gate.streamToken = undefined
+  const { gate } = await givenGate({ admission: undefined })
   const [caller, stranger] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
   call(gate, caller, publish)
-  gate.streamToken = token
+  gate.admit(admitPlainToken(token))
   await admit(gate, caller)
 
   // Whose refusal is due later.
@@ -371,4 +378,26 @@ test('data of the publisher is recognized by the socket and by a number that is 
   expect(isOwn(packetOf(1_000_500, engineSocketId + 1))).toBe(false)
   expect(isOwn(packetOf(2_000_000))).toBe(false)
   expect(isOwn(acknowledgement(1_000_500, 1_000))).toBe(false)
+})
+
+test('players whose key was withdrawn are closed, and all others stay', async () => {
+  const [kept, withdrawn] = ['a'.repeat(22), 'b'.repeat(22)]
+  const admission = { ...admitPlainToken(token), playKeys: [kept, withdrawn].map(hashPlayKey) }
+  const { gate } = await givenGate({ admission })
+  const [phone, first, second] = ['1', '2', '3'].map((end) => createCaller(`192.0.2.${end}:5000`)) as [
+    Caller,
+    Caller,
+    Caller,
+  ]
+  await admit(gate, phone)
+  await admit(gate, first, `play/live/${kept}`, 'play')
+  await admit(gate, second, `play/live/${withdrawn}`, 'play')
+  expect(gate.takeUsedPlayKeys().toSorted()).toEqual([kept, withdrawn].map(hashPlayKey).toSorted())
+
+  gate.admit({ ...admission, playKeys: [hashPlayKey(kept)] })
+
+  expect(gate.players).toEqual([first.peer])
+  expect(gate.publisher?.isOpen).toBe(true)
+  expect(second.last().equals(shutdown(77))).toBe(true)
+  expect(gate.takeUsedPlayKeys()).toEqual([hashPlayKey(kept)])
 })

@@ -29,6 +29,7 @@ async function givenServer(hosts = ['127.0.0.1'], sessionId: string | undefined 
     source: {
       showStats: () => ({ ts: 1, engine: 'none', groups: [] }),
       showPublisher: () => ({ status: 'ok', publishers: {} }),
+      showPublisherTo: (key) => (key === 'key-of-the-relay' ? { status: 'ok', publishers: {} } : undefined),
       showLinks: () => [link],
     },
     instanceId: 'i-1',

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { reportUntilEnded } from '../../relay-node/health.ts'
 import { conclusion, handshake, handshakeTypes, read } from '../support/srt-packets.ts'
 import { refusal, run, stop } from './control-plane.ts'
-import { endOf, eventually, givenControlPlane, secret, startRelay, streamToken } from './running.ts'
+import { endOf, eventually, givenControlPlane, noAdmissions, secret, startRelay, streamToken } from './running.ts'
 
 async function givenUnboundRelay(variables = {}, intervalSeconds = 0.2) {
   const plane = await givenControlPlane()
@@ -205,6 +205,7 @@ test('an unbound relay whose control plane does not have its instance ends when 
     sessionId: null,
     instanceId: 'relay-1',
     intervalSeconds: 0.2,
+    admissions: noAdmissions,
     summarizeIngest: () => ({
       publishing: false,
       bitrate_kbps: 0,

@@ -23,7 +23,7 @@ export const relaySpec = (more: Partial<RelaySpec> = {}): RelaySpec => ({
   sessionId: null,
   region: 'eu',
   zone: 0,
-  streamToken: null,
+  streamTokenHash: null,
   apiUrl: 'https://api.example',
   relayAuthSecret: 'secret-of-the-instance',
   healthIntervalSeconds: 10,

@@ -3,10 +3,10 @@ import type { Database, Sql } from '../../db/connection.ts'
 import type { ProvisioningDetail } from '../../domain/relay/session.ts'
 
 /** Makes the transition to active, on an instance at 198.51.100.7. */
-export async function writeActive(sql: Sql, sessionId: string): Promise<void> {
+export async function writeActive(sql: Sql, sessionId: string, instanceId = 'i-1'): Promise<void> {
   await sql`
     update relay_sessions set state = 'active', reason = 'relay_ready', version = version + 1, active_at = now(),
-      instance_id = 'i-1', relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
+      instance_id = ${instanceId}, relay_host = '198.51.100.7', srtla_port = 5000, publish_port = 4001, play_port = 4000,
       stats_port = 5080
     where id = ${sessionId}`
 }

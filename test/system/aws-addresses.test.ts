@@ -53,7 +53,7 @@ const specOf = (region: string): RelaySpec => ({
   sessionId: randomUUID(),
   region,
   zone: 0,
-  streamToken: 'Ab12Cd34',
+  streamTokenHash: { key: 'a'.repeat(43), hash: 'b'.repeat(43) },
   apiUrl: 'http://127.0.0.1:1',
   relayAuthSecret: 'the-secret-of-the-instance',
   healthIntervalSeconds: 10,

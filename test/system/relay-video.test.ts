@@ -5,7 +5,15 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { listProcesses } from '../../platform/processes.ts'
 import { engineAddress } from '../../relay-node/live-transmit-engine.ts'
 import type { StateFile } from '../../relay-node/state-file.ts'
-import { endOf, eventually, givenControlPlane, startRelay, statsOf, streamToken } from '../relay-node/running.ts'
+import {
+  endOf,
+  eventually,
+  givenControlPlane,
+  hashedToken,
+  startRelay,
+  statsOf,
+  streamToken,
+} from '../relay-node/running.ts'
 import { testInRealTime } from './real-time.ts'
 import { expectWholeStream, StreamSink, StreamSource } from './srt-stream.ts'
 import { startFlood } from './udp-flood.ts'
@@ -154,7 +162,7 @@ testInRealTime('four relays on one machine do not mix their streams', async () =
   const tokens = ['Aa11Bb22', 'Cc33Dd44', 'Ee55Ff66', 'Gg77Hh88']
   const streams = await Promise.all(
     tokens.map(async (token) => {
-      const { state } = await givenRelay({ SVC_RELAY_STREAM_TOKEN: token })
+      const { state } = await givenRelay({ SVC_RELAY_STREAM_TOKEN_HASH: hashedToken(token) })
       const player = new StreamSink(playUrl(state, `play/live/${token}`))
       const source = new StreamSource(publishUrl(state, `publish/live/${token}`), 2_000)
       return { player, source }

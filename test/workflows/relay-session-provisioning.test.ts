@@ -178,7 +178,7 @@ describe('the destruction of instances', () => {
         sessionId: crypto.randomUUID(),
         zone: 0,
         region: 'local',
-        streamToken: 'abcd1234',
+        streamTokenHash: { key: 'k'.repeat(43), hash: 'h'.repeat(43) },
         apiUrl: 'http://127.0.0.1:9',
         relayAuthSecret: 'x'.repeat(32),
         healthIntervalSeconds: 10,

@@ -34,7 +34,7 @@ export const remove = route.user({
   id: 'deleteConnection',
   summary: 'Delete a connection',
   description:
-    'Deletes a connection without a live session. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.',
+    'Deletes a connection without a live session, and its play keys. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.',
   params: z.object({ name: ConnectionId }),
   answers: { 204: null },
   refuses: ['not_found', 'connection_in_use'],

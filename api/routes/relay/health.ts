@@ -11,6 +11,12 @@ import { markOrphan } from '../../../db/fleet/orphans.ts'
 import type { UnboundInstance } from '../../../db/fleet/unbound-instances.ts'
 import { triggerJob } from '../../../db/operations/jobs.ts'
 import type { ReportedSession } from '../../../db/relay/health.ts'
+import {
+  findRelayAdmission,
+  type RelayAdmission,
+  recordPlayKeyUse,
+  toRelayAdmission,
+} from '../../../db/relay-admissions.ts'
 import { openStreamToken } from '../../../db/sealed-tokens.ts'
 import { bindReplacement } from '../../../db/transactions/bind-replacement.ts'
 import { assignmentStatus } from '../../../domain/fleet/instance-assignment.ts'
@@ -87,9 +93,26 @@ const Body = z.object({
   ),
   ports: lenient(Ports).describe('Those that the relay has bound. Sent with its first reports with a session.'),
   epoch: lenient(id).describe('That of the last reply that had one.'),
+  admission_revision: lenient(z.int().min(0).nullable()).describe(
+    'That of what the relay admits by; null for none. To another one than the present the reply contains the present `admission`. A relay that leaves it out gets the stream token with its assignment.',
+  ),
+  used_play_keys: lenient(z.array(z.string().regex(/^[\w-]{43}$/)).max(64)).describe(
+    'SHA-256 of the play keys that were used since the last report, in base64url.',
+  ),
   observed_at: z.iso.datetime({ offset: true }).optional(),
   stats: Stats.optional(),
 })
+
+const Admission = z
+  .object({
+    revision: z.int(),
+    stream_token: z
+      .object({ key: z.string(), hash: z.string() })
+      .describe('HMAC-SHA256 of the stream token, with its key. Both in base64url.'),
+    token_plays: z.boolean().describe('Whether the stream token admits players too.'),
+    play_keys: z.array(z.string()).describe('SHA-256 of the play keys, in base64url.'),
+  })
+  .describe('What the relay recognises the callers by that it admits.')
 
 const HealthReply = z.object({
   state: z.enum(relayStates).nullable().describe('The state of the session; null without one.'),
@@ -101,17 +124,24 @@ const HealthReply = z.object({
     .describe(
       'Only in replies to reports with a session. It changes when the database was restored. To a report with another one a session that is stopped or has another instance counts as unknown.',
     ),
+  admission: Admission.optional().describe(
+    'In replies to reports with another `admission_revision`. The relay closes the connections that it would not admit.',
+  ),
   assignment: z
     .object({
       session_id: id,
-      stream_token: z.string(),
+      admission: Admission.optional(),
+      stream_token: z
+        .string()
+        .optional()
+        .describe('Instead of `admission`, for a relay that does not send `admission_revision`.'),
       binding: z.int().describe('The number of the instance in the session. Reports repeat it.'),
       ports: Ports.optional().describe('The ports that the relay takes if they are free.'),
     })
     .nullable()
     .optional()
     .describe(
-      'Only in replies to reports without a session: the session that the relay serves from now on, and the token of its stream. Reports after it have this `session_id`. A relay that has lost its assignment gets it again.',
+      'Only in replies to reports without a session: the session that the relay serves from now on, and what it admits by. Reports after it have this `session_id`. A relay that has lost its assignment gets it again.',
     ),
 })
 
@@ -155,7 +185,15 @@ const reportExamples: OperationExamples = {
           report_in_seconds: 0.2,
           assignment: {
             session_id: '8f14e45f-ceea-4f67-9d3b-2a6c1e7b5d04',
-            stream_token: 'q7Yx2mKd9RfT4wZb',
+            admission: {
+              revision: 0,
+              stream_token: {
+                key: 'PJr2Ln1y3XkS8sPzqW4yVvQ0m5uT7bK9aD6fE1gH2jI',
+                hash: 'mB3xT0cVnQ8rYwE5uIoP1aSdF7gHjKlZxCvBnM2qW4E',
+              },
+              token_plays: true,
+              play_keys: ['kL9pO8iU7yT6rE5wQ4aS3dF2gH1jK0lZxXcCvVbBnNm'],
+            },
             binding: 1,
           },
         },
@@ -191,7 +229,7 @@ interface Sender {
 
 async function reportBound(sessionId: string, body: ReportBody, sender: Sender, services: Services): Promise<Reply> {
   const { instance_id: instanceId, epoch } = body
-  const { config, sql, heldReports } = services
+  const { config, sql, sealing, heldReports } = services
   heldReports.endExpectation(sessionId)
   const session = await recordAndBind(sessionId, body, sender, services)
   const { state, command, boundInstanceId, isOtherInstance, isReplaced } = session
@@ -203,7 +241,10 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
     throw new Refusal(isReplaced ? 'relay_replaced' : 'instance_mismatch')
   }
   await announce(sessionId, session, body, services)
+  if (body.used_play_keys?.length) await recordPlayKeyUse(sql, sessionId, body.used_play_keys)
   const { healthIntervalSeconds, healthTimeoutSeconds } = config.relay
+  const isCurrent = body.admission_revision === undefined || body.admission_revision === session.admissionRevision
+  const admission = isCurrent ? undefined : await findRelayAdmission(sql, sealing, sessionId)
   const reply = (seconds: number) =>
     ok({
       state,
@@ -211,9 +252,12 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
       desired: command === 'disconnect' ? 'stop' : 'run',
       report_in_seconds: seconds,
       epoch: session.epoch,
+      ...(admission === undefined ? {} : { admission: presentAdmission(admission) }),
     })
   if (boundInstanceId !== instanceId) return reply(Math.min(untilBoundSeconds, healthIntervalSeconds))
   if (!isHeld(body) || command === 'disconnect') return reply(healthIntervalSeconds)
+  // The relay has to have it at once.
+  if (admission !== undefined) return reply(0)
   const seconds = Math.min(body.wait_seconds ?? 0, heldReportSecondsMax(healthTimeoutSeconds))
   if (!heldReports.canHold()) return reply(seconds)
   const waitedSeconds = await heldReports.hold({ sessionId, instanceId, seconds, socket: sender.socket })
@@ -277,7 +321,7 @@ async function announce(
  * stop.
  */
 async function reportUnbound(
-  { instance_id: instanceId, wait_seconds: waitSeconds = 0 }: ReportBody,
+  { instance_id: instanceId, wait_seconds: waitSeconds = 0, admission_revision: revision }: ReportBody,
   { socket }: IncomingMessage,
   { config, sql, sealing, assignments }: Services,
 ): Promise<Reply> {
@@ -287,7 +331,7 @@ async function reportUnbound(
   const isUnwanted = !instance || assignmentStatus(instance) === 'unwanted'
   if (isUnwanted) await sweepInstance(sql, instanceId, instance?.state === 'stopped' ? instance.sessionId : null)
   if (!instance) throw new Refusal('not_found')
-  const assignment = openAssignment(sealing, instance)
+  const assignment = openAssignment(sealing, instance, revision !== undefined)
   const isSoon = assignment !== null || end === 'waited' || end === 'interrupted'
   const body: z.input<typeof HealthReply> = {
     state: assignment && instance.state,
@@ -298,13 +342,28 @@ async function reportUnbound(
   return { ...ok(body), waitedSeconds, headers: assignment ? { 'Cache-Control': 'no-store' } : {} }
 }
 
-function openAssignment(sealing: Sealing, instance: UnboundInstance) {
+const presentAdmission = ({
+  revision,
+  streamToken,
+  canTokenPlay,
+  playKeys,
+}: RelayAdmission): z.input<typeof Admission> => ({
+  revision,
+  stream_token: streamToken,
+  token_plays: canTokenPlay,
+  play_keys: [...playKeys],
+})
+
+/** @param knowsAdmissions false for a relay of a former version, which gets the stream token itself. */
+function openAssignment(sealing: Sealing, instance: UnboundInstance, knowsAdmissions: boolean) {
   const { sessionId, userId } = instance
   if (assignmentStatus(instance) !== 'assigned' || sessionId === null || userId === null) return null
   const { binding, ports } = instance
   return {
     session_id: sessionId,
-    stream_token: openStreamToken(sealing, userId, instance),
+    ...(knowsAdmissions
+      ? { admission: presentAdmission(toRelayAdmission(sealing, { sessionId, userId }, instance)) }
+      : { stream_token: openStreamToken(sealing, userId, instance) }),
     binding,
     ...(ports === null
       ? {}

@@ -25,7 +25,7 @@ export const pair = route.none({
     if (!session) throw new Refusal('not_found', { message: 'No live relay session has this pair token.' })
     const streamToken = openStreamToken(sealing, session.userId, session)
     const { relayAuthSecrets, relay } = config
-    const kit = connectionKit(session, { streamToken, srtPassphrase: relay.srtPassphrase, relayAuthSecrets })
+    const kit = connectionKit(session, { sealing, streamToken, srtPassphrase: relay.srtPassphrase, relayAuthSecrets })
     if (!kit)
       throw new Refusal('temporarily_unavailable', {
         message: 'The relay is starting. Try again in a few seconds.',

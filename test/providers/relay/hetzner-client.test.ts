@@ -183,7 +183,6 @@ test('neither the token nor a secret of a relay appears in an error or a line of
   const secrets = {
     relayAuthSecret: 'hetzner-1.0123456789abcdef',
     srtPassphrase: 'a-passphrase-of-streams',
-    streamToken: 'Ab12Cd34',
   }
   const { api, relays, lines } = await givenHetznerRelays({
     requestMillisMax: 3000,

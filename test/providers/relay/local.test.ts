@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../../platform/log.ts'
 import { isRunning } from '../../../platform/processes.ts'
+import { hashStreamToken } from '../../../platform/stream-token-hashes.ts'
 import { createInstanceId } from '../../../providers/relay/instance-secrets.ts'
 import { createLocalRelayProvider, type LocalRelayOptions } from '../../../providers/relay/local.ts'
 import {
@@ -33,7 +34,7 @@ const specOf = (plane: { url: string }, more: Partial<BoundSpec> = {}): BoundSpe
   sessionId: randomUUID(),
   region: 'local',
   zone: 0,
-  streamToken,
+  streamTokenHash: hashStreamToken(streamToken, 'k'.repeat(43)),
   apiUrl: plane.url,
   relayAuthSecret: secret,
   healthIntervalSeconds: 1,

@@ -22,7 +22,7 @@ const spec: RelaySpec = {
   sessionId: '6f1c3c54-9c44-4b6e-8f0e-6b1c2f6f3a10',
   region: 'eu-1',
   zone: 0,
-  streamToken: 'Ab12Cd34',
+  streamTokenHash: { key: 'a'.repeat(43), hash: 'b'.repeat(43) },
   apiUrl: 'https://api.example.com',
   relayAuthSecret: 'aws-0123456789abcdef.0123abcd',
   healthIntervalSeconds: 10,
@@ -72,7 +72,7 @@ test('the program on the instance gets settings that it accepts, and starts with
 test('user data has no session and no stream token, and only root can read the secret of the instance', () => {
   const text = textOf()
   expect(text).not.toContain(spec.sessionId)
-  expect(text).not.toContain(spec.streamToken)
+  expect(text).not.toContain(spec.streamTokenHash?.hash)
   expect(text.split(spec.relayAuthSecret)).toHaveLength(2)
   expect(environmentFileOf()).toMatchObject({ permissions: '0600', owner: 'root:root' })
   expect(configOf().ssh_pwauth).toBe(false)
