@@ -222,6 +222,8 @@ export default {
     doNotFollow: { path: '^node_modules/' },
     // bench/peers is a package of its own.
     exclude: { path: '(^|/)(dist|coverage)/|^bench/peers/' },
+    // client/ has a package.json too, for those who install it; its packages are those of the project.
+    combinedDependencies: true,
     // Sees `import type`, through the JavaScript version of TypeScript.
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
