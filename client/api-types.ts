@@ -3225,6 +3225,16 @@ export interface components {
         /** @description `true` when an `Idempotency-Key` was sent before, and nothing was started. Otherwise absent. */
         "Idempotent-Replayed": "true";
         /**
+         * @description Since when the operation is deprecated, as `@` and the seconds since 1970 (RFC 9745).
+         * @example @1801353600
+         */
+        Deprecation: string;
+        /**
+         * @description When a deprecated operation may be left out, at least a year later (RFC 8594).
+         * @example Mon, 31 Jan 2028 00:00:00 GMT
+         */
+        Sunset: string;
+        /**
          * @description The authentication scheme that is expected.
          * @example Bearer error="invalid_token"
          */

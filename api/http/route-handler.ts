@@ -3,6 +3,7 @@ import type { RouterContext } from '@koa/router'
 import type { z } from 'zod'
 import { isStatementOutdated } from '../../db/connection.ts'
 import { clientAddress } from '../../platform/koa/client-address.ts'
+import { deprecationHeaders } from './deprecation.ts'
 import { Refusal } from './refusals.ts'
 import type { Reply } from './replies.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
@@ -31,8 +32,13 @@ export function createRouteHandler(route: ServedRoute, checkOrigin: CheckOrigin)
     sendReply(ctx, await route.handle(request))
   }
 
+  const fixedHeaders = {
+    ...(route.secret ? { 'Cache-Control': 'no-store' } : {}),
+    ...(route.deprecated ? deprecationHeaders(route.deprecated) : {}),
+  }
+
   const answer: HandleRoute = async (ctx) => {
-    if (route.secret) addHeaders(ctx, { 'Cache-Control': 'no-store' })
+    addHeaders(ctx, fixedHeaders)
     const credentials = { ip: clientAddress(ctx), header: createHeaderReader(ctx) }
     // Before the credentials: a page of another site must not use up attempts at them.
     if (isForgeable) checkOrigin(credentials.header)

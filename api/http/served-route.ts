@@ -1,5 +1,6 @@
 /** A route as it is served, whatever it is about. */
 import type { z } from 'zod'
+import type { Deprecation } from './deprecation.ts'
 import type { Reply } from './replies.ts'
 import type { Credentials, Request } from './requests.ts'
 
@@ -17,6 +18,8 @@ export interface ServedRoute {
   readonly bytesMax?: number
   /** Sets `Cache-Control: no-store`, because the response contains a secret. */
   readonly secret?: true
+  /** Set for a route that is going to be left out: every reply says since when, and when that may happen. */
+  readonly deprecated?: Deprecation
   /** Whether browsers add the credentials by themselves. Then pages of other sites must not be able to send writes. */
   readonly hasAmbientCredentials: boolean
   /** Refuses the request, or passes what is known of its caller on to the handler. */

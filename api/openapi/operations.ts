@@ -11,6 +11,7 @@ export interface Operation {
   readonly summary: string
   readonly description: string
   readonly tags: readonly string[]
+  readonly deprecated?: true
   readonly security?: readonly object[]
   readonly parameters: readonly object[]
   readonly requestBody?: object
@@ -22,8 +23,9 @@ export function describeOperation(route: Route, converter: SchemaConverter): Ope
   return {
     operationId: route.id,
     summary: route.summary,
-    description: [route.description, ...describeLimit(route)].join('\n\n'),
+    description: [route.description, ...describeLimit(route), ...describeDeprecation(route)].join('\n\n'),
     tags: [tagOf(route.path)],
+    ...(route.deprecated ? { deprecated: true } : {}),
     security: securityByCaller[route.caller],
     parameters: [
       ...describeParameters('path', route.params, converter),
@@ -50,6 +52,9 @@ function describeLimit({ limit, caller }: Route): string[] {
     `**Limit:** ${rateLimitDefaults[name]} requests a minute for each ${subject} (\`${name}\`), unless the service is configured otherwise.`,
   ]
 }
+
+const describeDeprecation = ({ deprecated }: Route): string[] =>
+  deprecated ? [`**Deprecated** since ${deprecated.since}. It may be left out from ${deprecated.sunset} on.`] : []
 
 function describeBody(route: Route, converter: SchemaConverter): object | undefined {
   if (route.bytesMax !== undefined) {

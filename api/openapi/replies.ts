@@ -32,6 +32,16 @@ export const headers = {
     description: '`true` when an `Idempotency-Key` was sent before, and nothing was started. Otherwise absent.',
     schema: { type: 'string', const: 'true' },
   },
+  Deprecation: {
+    description: 'Since when the operation is deprecated, as `@` and the seconds since 1970 (RFC 9745).',
+    schema: { type: 'string' },
+    example: '@1801353600',
+  },
+  Sunset: {
+    description: 'When a deprecated operation may be left out, at least a year later (RFC 8594).',
+    schema: { type: 'string' },
+    example: 'Mon, 31 Jan 2028 00:00:00 GMT',
+  },
   'WWW-Authenticate': {
     description: 'The authentication scheme that is expected.',
     schema: { type: 'string' },
@@ -57,6 +67,7 @@ export function describeSuccesses(route: Route, converter: SchemaConverter) {
           headers: referToHeaders(
             'X-Request-Id',
             ...(route.limit ? (['RateLimit', 'RateLimit-Policy'] as const) : []),
+            ...(route.deprecated ? (['Deprecation', 'Sunset'] as const) : []),
             ...(route.replyHeaders?.[Number(status)] ?? []),
           ),
           ...(answer
