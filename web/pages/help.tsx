@@ -89,6 +89,9 @@ const Plugin = () => (
         To end its sign-in, sign it out under <a href="/account/security">Security</a>.
       </li>
     </ol>
+    <p>
+      To write a plugin of your own, begin with the <a href="/docs">API reference</a>.
+    </p>
   </>
 )
 
