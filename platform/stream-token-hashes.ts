@@ -1,6 +1,6 @@
 /**
- * Keyed hashes of stream tokens, by which relays recognise a token without having it. The API issues them with a key for
- * each session.
+ * Keyed hashes of stream tokens, by which relays recognise a token without having it. The API issues them with a key
+ * for each session.
  */
 import { createHmac } from 'node:crypto'
 

@@ -176,7 +176,10 @@ export interface PublishersReply {
 /** A rate over less than a second is none, and scene switchers act on the first one. */
 const listedMillisMin = 1_000
 
-/** The reply about one publisher, under the name that was asked for: none while no stream comes in, and during the first second of a stream. */
+/**
+ * The reply about one publisher, under the name that was asked for: none while no stream comes in, and during the first
+ * second of a stream.
+ */
 export function showPublisher(
   name: string,
   { counters, openedAt }: Pick<SrtConnection, 'counters' | 'openedAt'>,

@@ -53,8 +53,8 @@ export interface Access {
 }
 
 /**
- * Whether a caller on the port of a role is admitted. The secret is compared with everything that the relay has, whatever
- * it turns out to be, so that the time of an answer shows nothing.
+ * Whether a caller on the port of a role is admitted. The secret is compared with everything that the relay has,
+ * whatever it turns out to be, so that the time of an answer shows nothing.
  * @param admission undefined for a relay without a session, which refuses all callers.
  */
 export function judgeAccess(role: Role, streamId: string | undefined, admission: Admission | undefined): Access {

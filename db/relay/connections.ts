@@ -39,7 +39,10 @@ export const listConnections = async (sql: Sql, userId: string): Promise<Connect
 /** `in_use`: the connection has a live session, or begins to have one. */
 export type DeleteOutcome = 'deleted' | 'in_use' | 'not_found'
 
-/** Deletes a connection with its play keys. Its row is locked, so that a start of the same moment is either seen or makes a new one. */
+/**
+ * Deletes a connection with its play keys. Its row is locked, so that a start of the same moment is either seen or
+ * makes a new one.
+ */
 export async function deleteConnection(tx: Sql, userId: string, name: string): Promise<DeleteOutcome> {
   const locked = await first(tx<{ label: string }[]>`
     select label from connections where user_id = ${userId} and name = ${name} for update`)

@@ -13,6 +13,3 @@ export const ownPlayKeysMax = 20
 
 /** The longest name, in characters. */
 export const playKeyNameLengthMax = 64
-
-/** 128 random bits in base64url. */
-export const isPlayKey = (text: string): boolean => /^[A-Za-z0-9_-]{22}$/.test(text)
