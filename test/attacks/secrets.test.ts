@@ -157,6 +157,17 @@ async function runRelay(): Promise<void> {
   sessionId = relay?.session_id ?? ''
   keep('pair token', relay?.pair_token)
   keep('socket token', relay?.relay_ws_token)
+  const made = await api.post<{ key: string }>('/relay/play-keys', { name: 'Studio PC' }, { bearer })
+  const { play_keys: keys } = (
+    await api.get<{ play_keys: { kind: string; key: string }[] }>('/relay/play-keys', { bearer })
+  ).body
+  for (const { kind, key } of keys) keep(`play key of the kind ${kind}`, key)
+  expect(keys.map(({ kind }) => kind)).toEqual(['own', 'connection'])
+  const shown = await eventually(
+    () => fetch(`${relay?.connect?.stats_url}/${made.body.key}`),
+    ({ ok }) => ok,
+  )
+  expect(shown.status).toBe(200)
   keep('secret of the instance', instanceSecret(variables.SVC_RELAY_AUTH_SECRET ?? '', relay?.instance_id ?? ''))
 }
 
