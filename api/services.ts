@@ -11,6 +11,7 @@ import type { Assignments } from './live/assignments.ts'
 import type { HeldReports } from './live/held-reports.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
 import type { BillingMetrics } from './metrics/billing-metrics.ts'
+import type { StreamEventMetrics } from './metrics/stream-event-metrics.ts'
 import type { FindOperatorOverview } from './views/operator-overview.ts'
 import type { FindRegionStatuses } from './views/region-statuses.ts'
 
@@ -20,6 +21,7 @@ export interface Services extends IdentityServices {
   readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing
   readonly billingMetrics: BillingMetrics
+  readonly streamEventMetrics: StreamEventMetrics
   readonly recordBillingEvent: RecordBillingEvent
   readonly relaySockets: RelaySockets
   /** Takes the reports of relays without a session. */

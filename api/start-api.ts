@@ -42,6 +42,7 @@ import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
 import { createBillingMetrics } from './metrics/billing-metrics.ts'
+import { createStreamEventMetrics } from './metrics/stream-event-metrics.ts'
 import { routes } from './routes.ts'
 import { serveRoutes } from './served-routes.ts'
 import type { Services } from './services.ts'
@@ -148,6 +149,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     billing: await createBilling(config, createBillingDeps(sql)),
     billingMetrics: createBillingMetrics(registry),
+    streamEventMetrics: createStreamEventMetrics(registry),
     recordBillingEvent: createBillingEventRecorder(sql),
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),

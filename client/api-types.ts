@@ -1247,6 +1247,8 @@ export interface paths {
          *
          *     The holder of a `relay_ws_token` offers it as a second subprotocol and watches that session, until the socket closes with 1000 after its end. With an access token the client watches all sessions of the account. Closing codes: 1001 connect again, 1008 clients must not send, 4401 signed out.
          *
+         *     With `?events=1` the client also gets what the stream of a session does, at once: `{"type":"stream_event","session_id","kind","at","bitrate_kbps"}`, as in `stream_events` of the session. After the first message of a session comes its last event with `"is_current":true`, if it has one, so that a client that connects again knows the present state.
+         *
          *     **Limit:** 60 requests a minute for each account (`relay_ws`), unless the service is configured otherwise.
          */
         get: operations["watchRelays"];
@@ -2728,6 +2730,17 @@ export interface components {
             period_end: string | null;
             outcomes: ("pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end")[];
             version: string;
+        };
+        StreamEvent: {
+            /**
+             * @description `stream_weak`: below the limit for 3 s. `stream_lost`: no data for 2 s. `stream_recovered`: good for 2 s.
+             * @enum {string}
+             */
+            kind: "stream_started" | "stream_weak" | "stream_recovered" | "stream_lost" | "stream_ended";
+            /** Format: date-time */
+            at: string;
+            /** @description Over the last second before it. */
+            bitrate_kbps: number;
         };
         Subscription: {
             subscription_id: string;
@@ -5258,6 +5271,8 @@ export interface operations {
                             /** @enum {string} */
                             cause: "relay_gone" | "relay_silent";
                         }[];
+                        /** @description The last thousand, the first one first. */
+                        stream_events: components["schemas"]["StreamEvent"][];
                         /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end. */
                         recent_bitrate: {
                             /** Format: date-time */
@@ -5549,7 +5564,10 @@ export interface operations {
     };
     watchRelays: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Whether the client wants stream events, too. */
+                events?: "1";
+            };
             header: {
                 /**
                  * @description `svc.relay.v1`, and the `relay_ws_token` unless an access token is sent.
@@ -5595,6 +5613,18 @@ export interface operations {
                     instance_id: string;
                     /** @description How long the reply may wait: without a session for an assignment, at most 30 s and a third of the health timeout; with one for a change of it, at most 10 s and a third of the health timeout. A relay whose connection ends meanwhile is suspect. */
                     wait_seconds?: number;
+                    /** @description Whether the report was sent beside the usual ones, because of an event of the stream. Its relay keeps the usual one open. */
+                    is_extra?: boolean;
+                    /** @description What the stream did: the events of the process that no accepted report contained yet, and always the latest one. Empty before the first. At most 100 count. */
+                    events?: {
+                        /** @description The number of the event in the process of the relay, from 1 on. */
+                        seq: number;
+                        /** @enum {string} */
+                        kind: "stream_started" | "stream_weak" | "stream_recovered" | "stream_lost" | "stream_ended";
+                        /** @description How long ago it was, since the clocks of relays differ. */
+                        age_ms: number;
+                        bitrate_kbps: number;
+                    }[];
                     /** @description The number of the instance in its session, as its assignment states it. 1 where it is absent. */
                     binding?: number;
                     /** @description Those that the relay has bound. Sent with its first reports with a session. */
@@ -6712,6 +6742,7 @@ export interface operations {
                             longest_at: string;
                         } | null;
                         transitions: components["schemas"]["RelayTransition"][];
+                        stream_events: components["schemas"]["StreamEvent"][];
                         /** @description The highest bitrate of each 10 seconds of the last ten minutes, oldest first; of an ended session the last ten minutes before its end. */
                         recent_bitrate: {
                             /** Format: date-time */

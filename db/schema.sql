@@ -625,6 +625,21 @@ create table sign_in_failures (
   failures integer     not null
 );
 
+create table stream_events (
+  session_id            uuid        not null references relay_sessions(id) on delete cascade,
+  number                integer     not null,
+  kind                  text        not null check (kind = any (array['stream_started', 'stream_weak', 'stream_recovered', 'stream_lost', 'stream_ended'])),
+  at                    timestamptz not null,
+  bitrate_kbps          integer     not null,
+  instance_id           text,
+  process_started_at_ms bigint,
+  seq                   integer,
+  constraint stream_events_pkey primary key (session_id, number),
+  constraint stream_events_session_id_instance_id_process_started_at_ms__key unique (session_id, instance_id, process_started_at_ms, seq)
+);
+
+create trigger stream_events_notify after insert on stream_events for each row execute function notify_stream_event();
+
 create table subscriptions (
   provider        text        not null,
   subscription_id text        not null,
@@ -804,6 +819,16 @@ create or replace function public.notify_relay_session_changed()
 as $function$
 begin
   perform pg_notify('relay_session_changed', new.user_id || ' ' || new.id);
+  return null;
+end $function$;
+
+create or replace function public.notify_stream_event()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform pg_notify('relay_session_changed', user_id || ' ' || id || ' stream_event')
+    from relay_sessions where id = new.session_id;
   return null;
 end $function$;
 

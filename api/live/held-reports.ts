@@ -70,7 +70,10 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
     expected.set(sessionId, setTimeout(onLate, lateSeconds * 1000).unref())
   }
   listenForSessionChanges(sql, {
-    onChange: ({ sessionId }) => held.get(sessionId)?.(),
+    onChange: ({ sessionId, isStreamEvent }) => {
+      // It comes from the relay, or with a change that ends the wait.
+      if (!isStreamEvent) held.get(sessionId)?.()
+    },
     onListening: () => {},
   }).catch((error: unknown) => log.warn({ err: error }, 'held reports end by their time only, for now'))
 

@@ -11,20 +11,12 @@ import { listWatchedSessions, type ShownSessionRow } from '../../db/relay/sessio
 import type { Logger } from '../../platform/log.ts'
 import { startPeriodicTask } from '../../platform/periodic-task.ts'
 import { presentSession, type SessionLimits } from '../views/relay-session.ts'
+import { createStreamEventFeed, type ReadStreamEvents } from './stream-event-feed.ts'
+import type { Watcher } from './watcher.ts'
 
 /** Changes within this time after a read share the next one. */
 const coalescingMillis = 25
 const retryMillis = 1000
-
-/** Either one session, or all sessions of a user. */
-export type WatchedScope = { readonly sessionId: string } | { readonly userId: string }
-
-export interface Watcher {
-  readonly scope: WatchedScope
-  send(message: string): void
-  /** The one session that it watches is stopped, and its last state was sent. */
-  end(): void
-}
 
 export interface RelayFeed {
   add(watcher: Watcher): void
@@ -46,6 +38,7 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
   const messages = new Map<Watcher, Map<string, string>>()
   const dueSessions = new Set<string>()
   const dueUsers = new Set<string>()
+  const streamEvents = createStreamEventFeed(sql)
   let reading: Promise<void> | undefined
   let isStopped = false
 
@@ -63,7 +56,10 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
       dueSessions.clear()
       dueUsers.clear()
       try {
-        sendChanges(due.sessionIds, await listWatchedSessions(sql, due))
+        const rows = await listWatchedSessions(sql, due)
+        // Read after the sessions: the last event of one that has stopped is sent before its last message.
+        const events = await streamEvents.read(new Map(rows.map((row) => [row.id, watchersOf(row)])))
+        sendChanges(due.sessionIds, rows, events)
         hasFailed = false
         await sleep(coalescingMillis)
       } catch (error) {
@@ -77,12 +73,22 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
     reading = undefined
   }
 
-  const sendChanges = (sessionIds: readonly string[], rows: readonly ShownSessionRow[]) => {
+  const watchersOf = ({ id, userId }: ShownSessionRow): Watcher[] => [
+    ...(bySession.get(id) ?? []),
+    ...(byUser.get(userId) ?? []),
+  ]
+
+  const sendChanges = (sessionIds: readonly string[], rows: readonly ShownSessionRow[], events: ReadStreamEvents) => {
     for (const row of rows) {
-      const watchers = [...(bySession.get(row.id) ?? []), ...(byUser.get(row.userId) ?? [])]
+      const watchers = watchersOf(row)
       if (watchers.length === 0) continue
       const message = JSON.stringify({ type: 'session', session: presentSession(row, limits) })
-      for (const watcher of watchers) sendChange(watcher, row, message)
+      for (const watcher of watchers) {
+        streamEvents.sendNew(watcher, row.id, events)
+        sendChange(watcher, row, message)
+        if (row.state === 'stopped') streamEvents.forget(watcher, row.id)
+        else streamEvents.sendCurrent(watcher, row.id, events)
+      }
     }
     // The account was deleted together with its sessions.
     const found = new Set(rows.map(({ id }) => id))
@@ -135,6 +141,7 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
       const [watchers, id] = placeOf(watcher)
       watchers.set(id, (watchers.get(id) ?? new Set()).add(watcher))
       messages.set(watcher, new Map())
+      streamEvents.add(watcher)
       const due = 'sessionId' in watcher.scope ? dueSessions : dueUsers
       due.add(id)
       readDue()
@@ -144,6 +151,7 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
       watchers.get(id)?.delete(watcher)
       if (watchers.get(id)?.size === 0) watchers.delete(id)
       messages.delete(watcher)
+      streamEvents.remove(watcher)
     },
     stop: async () => {
       isStopped = true

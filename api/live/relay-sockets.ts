@@ -11,9 +11,10 @@ import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
 import { Refusal } from '../http/refusals.ts'
 import { checkHandshake, relaySubprotocol } from './handshake.ts'
-import type { RelayFeed, Watcher } from './relay-feed.ts'
+import type { RelayFeed } from './relay-feed.ts'
 import type { DropReason, RelaySocketMetrics } from './relay-socket-metrics.ts'
 import type { RelayWatcher } from './relay-watcher.ts'
+import type { Watcher } from './watcher.ts'
 
 export interface RelaySocketLimits {
   /**
@@ -49,12 +50,19 @@ interface Client {
   hasPonged: boolean
 }
 
+export interface NewClient {
+  readonly caller: RelayWatcher
+  /** Whether it wants stream events, too. */
+  readonly hasEvents: boolean
+  readonly responseHeaders: Readonly<Record<string, string>>
+}
+
 export interface RelaySockets {
   /**
    * Completes the handshake of an upgrade request. Refuses with `invalid_request`, `rate_limited` and
    * `temporarily_unavailable`.
    */
-  open(request: IncomingMessage, caller: RelayWatcher, responseHeaders: Readonly<Record<string, string>>): void
+  open(request: IncomingMessage, client: NewClient): void
   /** Closes all sockets, so that their clients connect to another process. Refuses new ones. */
   stop(): Promise<void>
 }
@@ -92,7 +100,7 @@ export function createRelaySockets({ sql, log, feed, metrics, limits }: Deps): R
 
   const isUnread = ({ socket }: Client) => socket.bufferedAmount > limits.unreadBytesMax
 
-  const addClient = (socket: WebSocket, caller: RelayWatcher) => {
+  const addClient = (socket: WebSocket, caller: RelayWatcher, hasEvents: boolean) => {
     const isOpen = () => socket.readyState === socket.OPEN
     const client: Client = {
       socket,
@@ -100,6 +108,7 @@ export function createRelaySockets({ sql, log, feed, metrics, limits }: Deps): R
       hasPonged: true,
       watcher: {
         scope: 'sessionId' in caller ? { sessionId: caller.sessionId } : { userId: caller.userId },
+        hasEvents,
         send: (message) => {
           if (isOpen() && isUnread(client)) drop(client, 'slow')
           else if (isOpen()) socket.send(message)
@@ -154,13 +163,15 @@ export function createRelaySockets({ sql, log, feed, metrics, limits }: Deps): R
   })
 
   return {
-    open: (request, caller, responseHeaders) => {
+    open: (request, { caller, hasEvents, responseHeaders }) => {
       checkHandshake(request)
       checkRoom(caller)
       const connection = takeConnection(request)
       if (!connection) throw new Error('the connection of a checked upgrade request was taken')
       headersOf.set(request, responseHeaders)
-      server.handleUpgrade(request, connection.socket, connection.head, (socket) => addClient(socket, caller))
+      server.handleUpgrade(request, connection.socket, connection.head, (socket) =>
+        addClient(socket, caller, hasEvents),
+      )
     },
     stop: async () => {
       isStopping = true

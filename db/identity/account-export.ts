@@ -179,6 +179,12 @@ export const exportedTables: readonly ExportedTable[] = [
     leftOut: {},
   },
   {
+    table: 'stream_events',
+    isOwn: isOfSession,
+    columns: words('session_id number kind at bitrate_kbps instance_id'),
+    leftOut: { process_started_at_ms: internal, seq: internal },
+  },
+  {
     table: 'relay_health',
     isOwn: isOfSession,
     columns: words(`

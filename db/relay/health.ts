@@ -12,6 +12,7 @@ import { currentEpoch } from '../epochs.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
 import { isRetired } from '../retired-instances.ts'
 import type { BoundSession } from './missing-instances.ts'
+import { type StoredStreamHistory, streamHistoryOf } from './stream-events.ts'
 
 export interface HealthReport {
   readonly sessionId: string
@@ -47,6 +48,8 @@ export interface ReportedSession {
   admissionRevision: number
   /** The id of the present epoch of the database. */
   epoch: string | null
+  /** The last stream event of the session; null without one. */
+  streamHistory: StoredStreamHistory | null
 }
 
 /**
@@ -162,7 +165,8 @@ export async function recordReports(
         recent_slot = greatest(h.recent_slot, excluded.recent_slot)
     )
     select place, state, reason, command, bound_instance_id, is_other_instance, coalesce(is_replaced, false) as is_replaced,
-      is_replacement, admission_revision, ${currentEpoch(sql)} as epoch from matched`
+      is_replacement, admission_revision, ${currentEpoch(sql)} as epoch, ${streamHistoryOf(sql, sql`matched.session_id`)} as stream_history
+    from matched`
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index))
 }

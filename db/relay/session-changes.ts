@@ -6,6 +6,8 @@ const channel = 'relay_session_changed'
 interface SessionChange {
   readonly userId: string
   readonly sessionId: string
+  /** Whether it is a new stream event. Nothing else of the session has changed then. */
+  readonly isStreamEvent: boolean
 }
 
 interface Listener {
@@ -17,8 +19,8 @@ interface Listener {
 /** Listens by the rules of `listen`. */
 export async function listenForSessionChanges(sql: Database, { onChange, onListening }: Listener): Promise<void> {
   const onNotify = (payload: string) => {
-    const [userId = '', sessionId = ''] = payload.split(' ')
-    onChange({ userId, sessionId })
+    const [userId = '', sessionId = '', subject] = payload.split(' ')
+    onChange({ userId, sessionId, isStreamEvent: subject === 'stream_event' })
   }
   await listen(sql, channel, onNotify, onListening)
 }

@@ -24,6 +24,7 @@ import { hasEnabledNotifications, type Notify } from '../notifications/settings.
 import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
 import type { AcceptedCommand } from '../relay/commands.ts'
 import { countRecentReplacements, type FinishedReplacement, finishReplacement } from '../relay/replacements.ts'
+import { addOwnStreamEvent } from '../relay/stream-events.ts'
 import { isRetired } from '../retired-instances.ts'
 
 export interface TransitionsRequest {
@@ -262,6 +263,8 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
     if (replacement) await closeUsageIntervalAt(tx, row.id, replacement.lastReportAt)
     if (to === 'active') await openUsageInterval(tx, row.id, row.userId)
     if (to === 'stopped') await closeUsageInterval(tx, row.id, { ...request.settings, ...request })
+    if (to === 'stopped') await addOwnStreamEvent(tx, row.id, 'stream_ended', ['stream_ended'])
+    if (reason === 'health_lost') await addOwnStreamEvent(tx, row.id, 'stream_lost', ['stream_lost', 'stream_ended'])
   }
   const last = transitions.at(-1)
   const state = last?.to ?? row.state

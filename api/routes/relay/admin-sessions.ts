@@ -20,6 +20,7 @@ import {
   type OperatorSessionRow,
   type RelaySessionRow,
 } from '../../../db/relay/sessions.ts'
+import { listStreamEvents } from '../../../db/relay/stream-events.ts'
 import { type RelayState, relayStates } from '../../../domain/relay/session.ts'
 import { isTemporalOutage, workflowUrl } from '../../../platform/temporal.ts'
 import { type RelaySessionSnapshot, relaySessionWorkflowId } from '../../../workflows/messages.ts'
@@ -32,6 +33,7 @@ import { IngestSummaryView, presentIngestSummary } from '../../views/ingest-summ
 import { presentRecentBitrate, RecentBitrate } from '../../views/recent-bitrate.ts'
 import { presentSession, type SessionLimits, SessionView } from '../../views/relay-session.ts'
 import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
+import { presentStreamEvent, StreamEventView } from '../../views/stream-event.ts'
 import { route } from '../route.ts'
 import { maskedEmail, Reason, reasonDetail } from '../schemas.ts'
 
@@ -103,6 +105,7 @@ export const showSession = route.operator({
         })
         .nullable(),
       transitions: z.array(TransitionView),
+      stream_events: z.array(StreamEventView),
       recent_bitrate: RecentBitrate,
       workflow_id: z.string(),
       temporal_ui_url: z.string(),
@@ -113,8 +116,9 @@ export const showSession = route.operator({
     const { sql, config } = services
     const session = await findOperatorSessionRow(sql, params.id)
     if (!session) throw new Refusal('not_found')
-    const [transitions, ingest, record, live] = await Promise.all([
+    const [transitions, streamEvents, ingest, record, live] = await Promise.all([
       listTransitions(sql, params.id),
+      listStreamEvents(sql, params.id),
       findIngestSummary(sql, params.id),
       findSessionRecord(sql, session.userId, params.id),
       liveView(params.id, services),
@@ -127,6 +131,7 @@ export const showSession = route.operator({
       },
       live,
       transitions: transitions.map(presentTransition),
+      stream_events: streamEvents.map(presentStreamEvent),
       recent_bitrate: record ? presentRecentBitrate(record) : [],
       workflow_id: workflowId,
       temporal_ui_url: workflowUrl(config.temporal, workflowId),

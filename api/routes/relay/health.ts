@@ -32,6 +32,7 @@ import { ok, type Reply } from '../../http/replies.ts'
 import { id, storableText } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { route } from '../route.ts'
+import { ReportedEvents, recordReportedEvents } from './reported-events.ts'
 
 /**
  * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs.
@@ -88,6 +89,10 @@ const Body = z.object({
   wait_seconds: lenient(z.number().min(0)).describe(
     'How long the reply may wait: without a session for an assignment, at most 30 s and a third of the health timeout; with one for a change of it, at most 10 s and a third of the health timeout. A relay whose connection ends meanwhile is suspect.',
   ),
+  is_extra: lenient(z.boolean()).describe(
+    'Whether the report was sent beside the usual ones, because of an event of the stream. Its relay keeps the usual one open.',
+  ),
+  events: ReportedEvents,
   binding: lenient(z.int().min(1).max(2_147_483_647)).describe(
     'The number of the instance in its session, as its assignment states it. 1 where it is absent.',
   ),
@@ -230,7 +235,8 @@ interface Sender {
 async function reportBound(sessionId: string, body: ReportBody, sender: Sender, services: Services): Promise<Reply> {
   const { instance_id: instanceId, epoch } = body
   const { config, sql, sealing, heldReports } = services
-  heldReports.endExpectation(sessionId)
+  // The usual report of the relay is expected still.
+  if (!body.is_extra) heldReports.endExpectation(sessionId)
   const session = await recordAndBind(sessionId, body, sender, services)
   const { state, command, boundInstanceId, isOtherInstance, isReplaced } = session
   if (state === 'stopped' || isOtherInstance) {
@@ -242,6 +248,7 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
   }
   await announce(sessionId, session, body, services)
   if (body.used_play_keys?.length) await recordPlayKeyUse(sql, sessionId, body.used_play_keys)
+  await recordReportedEvents(sessionId, session, eventsOf(body), services)
   const { healthIntervalSeconds, healthTimeoutSeconds } = config.relay
   const isCurrent = body.admission_revision === undefined || body.admission_revision === session.admissionRevision
   const admission = isCurrent ? undefined : await findRelayAdmission(sql, sealing, sessionId)
@@ -266,6 +273,13 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
 
 const isHeld = ({ wait_seconds: waitSeconds = 0 }: ReportBody): boolean => waitSeconds > 0
 
+const eventsOf = ({ instance_id: instanceId, events, stats }: ReportBody) => ({
+  instanceId,
+  events,
+  startedAtMs: stats?.started_at_ms,
+  bitrateKbps: stats?.bitrate_kbps,
+})
+
 /** Stores the report. That of an instance which is to take over binds it, and is stored as the session's own then. */
 async function recordAndBind(
   sessionId: string,
@@ -280,7 +294,7 @@ async function recordAndBind(
       instanceId,
       hasOwnSecret,
       binding,
-      isHeld: isHeld(body),
+      isHeld: isHeld(body) || body.is_extra === true,
       isIdle: stats && isIdle(stats),
       ingest: readIngest(stats),
     })

@@ -8,6 +8,7 @@ import {
 } from '../../../db/relay/history.ts'
 import { listReplacements } from '../../../db/relay/replacements.ts'
 import { listTransitions } from '../../../db/relay/sessions.ts'
+import { listStreamEvents } from '../../../db/relay/stream-events.ts'
 import { shownTotals } from '../../../domain/relay/ingest-totals.ts'
 import { initiators, lossCauses, relayReasons, relayStates } from '../../../domain/relay/session.ts'
 import { pageOf, present } from '../../http/present.ts'
@@ -17,6 +18,7 @@ import { id, timestamp } from '../../http/schemas.ts'
 import { presentRecentBitrate, RecentBitrate } from '../../views/recent-bitrate.ts'
 import { Detail, LiveFields, presentLiveFields } from '../../views/relay-session.ts'
 import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
+import { presentStreamEvent, StreamEventView } from '../../views/stream-event.ts'
 import { StreamTotals } from '../../views/stream-totals.ts'
 import { route } from '../route.ts'
 import { ConnectionId } from '../schemas.ts'
@@ -97,15 +99,17 @@ export const show = route.user({
           }),
         )
         .describe('Relays of the session that failed and were replaced.'),
+      stream_events: z.array(StreamEventView).describe('The last thousand, the first one first.'),
       recent_bitrate: RecentBitrate,
     }),
   },
   refuses: ['not_found'],
   handle: async ({ caller, params }, { sql, config }) => {
-    const [row, transitions, replacements] = await Promise.all([
+    const [row, transitions, replacements, streamEvents] = await Promise.all([
       findSessionRecord(sql, caller.userId, params.id),
       listTransitions(sql, params.id),
       listReplacements(sql, params.id),
+      listStreamEvents(sql, params.id),
     ])
     if (!row) throw new Refusal('not_found')
     return ok({
@@ -116,6 +120,7 @@ export const show = route.user({
         away_seconds: Math.round(awaySeconds * 10) / 10,
         cause,
       })),
+      stream_events: streamEvents.map(presentStreamEvent),
       recent_bitrate: presentRecentBitrate(row),
     })
   },
