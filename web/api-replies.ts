@@ -20,3 +20,4 @@ export type Region = Reply<'get', '/relay/manifest'>['regions'][number]
 export type EndedSession = Reply<'get', '/relay/sessions'>['sessions'][number]
 export type SessionDetail = Reply<'get', '/relay/sessions/{id}'>
 export type SessionTransition = SessionDetail['transitions'][number]
+export type SessionStreamEvent = SessionDetail['stream_events'][number]

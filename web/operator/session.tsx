@@ -8,6 +8,7 @@ import { refusedPage } from './refused-page.tsx'
 import { SessionActs } from './session-acts.tsx'
 import { SessionFacts } from './session-facts.tsx'
 import { SessionIngest } from './session-ingest.tsx'
+import { SessionStreamEvents } from './session-stream-events.tsx'
 import { SessionTransitions } from './session-transitions.tsx'
 import { SessionWorkflow } from './session-workflow.tsx'
 import { SessionState } from './state-badges.tsx'
@@ -73,6 +74,7 @@ const SessionPage = ({ detail, children }: SessionPageProps) => {
         <div class="stack">
           <SessionWorkflow detail={detail} />
           <SessionTransitions session={session} transitions={detail.transitions} />
+          <SessionStreamEvents events={detail.stream_events} />
         </div>
       </div>
       <SessionActs session={session} />

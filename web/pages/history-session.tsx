@@ -1,10 +1,11 @@
 /** One relay of an account, running or ended: its figures, its bitrate, and what happened. */
 
 import { formatAway } from '../../domain/relay/end-texts.ts'
-import type { Region, SessionDetail, SessionTransition } from '../api-replies.ts'
+import type { Region, SessionDetail, SessionStreamEvent, SessionTransition } from '../api-replies.ts'
 import { BitrateChart } from '../charts/bitrate-chart.tsx'
 import { hasLine } from '../charts/sparkline.tsx'
 import type { PageHandler } from '../page.ts'
+import { describeStreamEvent, toneOfStreamEvent } from '../stream-event-texts.ts'
 import { formatBitrate, formatBytes } from '../stream-text.ts'
 import { DateTime, formatDuration, Instant } from '../time-text.tsx'
 import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
@@ -21,8 +22,8 @@ export const show: PageHandler = async (visit) => {
   ])
   const { status } = result.response
   if (status === 404) return problemPage('not_found')
-  const { session, transitions, replacements, recent_bitrate } = result.data ?? {}
-  const isKnown = session && transitions && replacements && recent_bitrate
+  const { session, transitions, replacements, stream_events, recent_bitrate } = result.data ?? {}
+  const isKnown = session && transitions && replacements && stream_events && recent_bitrate
   const title = session ? `Relay ${session.connection_id}` : 'Relay'
   return {
     name: 'history-session',
@@ -31,7 +32,7 @@ export const show: PageHandler = async (visit) => {
     styles: ['charts.css', 'history.css'],
     status: isKnown ? 200 : status,
     page: isKnown ? (
-      <Detail detail={{ session, transitions, replacements, recent_bitrate }} regions={regions} />
+      <Detail detail={{ session, transitions, replacements, stream_events, recent_bitrate }} regions={regions} />
     ) : (
       <>
         <h1>{title}</h1>
@@ -47,7 +48,7 @@ interface DetailProps {
 }
 
 const Detail = ({ detail, regions }: DetailProps) => {
-  const { session, transitions, replacements, recent_bitrate: bitrates } = detail
+  const { session, replacements, recent_bitrate: bitrates } = detail
   const name = session.connection_id
   return (
     <>
@@ -92,9 +93,13 @@ const Detail = ({ detail, regions }: DetailProps) => {
                 <Instant at={session.created_at} />
               </p>
             </li>
-            {transitions.map((transition) => (
-              <Transition key={`${transition.at} ${transition.to}`} transition={transition} />
-            ))}
+            {listHappenings(detail).map((happening) =>
+              'kind' in happening ? (
+                <StreamEvent key={`${happening.at} ${happening.kind}`} event={happening} />
+              ) : (
+                <Transition key={`${happening.at} ${happening.to}`} transition={happening} />
+              ),
+            )}
           </ol>
         </section>
       </div>
@@ -109,6 +114,19 @@ const Detail = ({ detail, regions }: DetailProps) => {
     </>
   )
 }
+
+/** Transitions and stream events in the order of their times. */
+const listHappenings = ({ transitions, stream_events: events }: SessionDetail) =>
+  [...transitions, ...events].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
+
+const StreamEvent = ({ event }: { readonly event: SessionStreamEvent }) => (
+  <li class={toneOfStreamEvent(event)} data-stream-event={event.kind}>
+    <p>{describeStreamEvent(event)}</p>
+    <p class="muted">
+      <Instant at={event.at} />
+    </p>
+  </li>
+)
 
 const Transition = ({ transition }: { readonly transition: SessionTransition }) => (
   <li class={toneOfTransition(transition)} data-transition={`${transition.from} ${transition.to}`}>
