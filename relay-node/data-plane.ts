@@ -24,9 +24,11 @@ import {
 } from './stats.ts'
 import type { StatsSource } from './stats-server.ts'
 import { judgeAccess, type Role } from './stream-access.ts'
+import { StreamEvents } from './stream-events.ts'
 import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
 
 const sweepMillis = 500
+const judgeMillis = 250
 
 export interface DataPlaneOptions {
   /** One address of each family that the ports are bound to. */
@@ -36,6 +38,8 @@ export interface DataPlaneOptions {
   /** Undefined: streams are refused until {@link DataPlane.admit} is called. */
   readonly admission: Admission | undefined
   readonly capMbps: number
+  /** The bitrate below which a stream is weak. */
+  readonly streamWeakKbps: number
   /** Undefined: streams are refused. */
   readonly engine: Engine | undefined
   /** Whether {@link StatsSource.showStats} shows the addresses of the encoder. */
@@ -56,6 +60,7 @@ export interface DataPlane extends StatsSource {
   admissionRevision(): number | null
   /** By {@link SrtGate.takeUsedPlayKeys}. */
   takeUsedPlayKeys(): string[]
+  readonly streamEvents: StreamEvents
   summarize(): IngestSummary
   /** Ends all connections, with a notice to their peers. */
   close(reason: string): Promise<void>
@@ -112,6 +117,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     onGroupEnded: (group) => gate.endPeer('publish', group),
   })
   const meter = new IngestMeter()
+  const streamEvents = new StreamEvents(options.streamWeakKbps)
   const gate = new SrtGate({
     ...options,
     log,
@@ -163,7 +169,10 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     isolateAdmitted()
   }, sweepMillis)
 
+  const judging = setInterval(() => streamEvents.sample(meter.totals, now()), judgeMillis)
+
   return {
+    streamEvents,
     ports: () => portsOf(opened),
     async takePorts(wanted) {
       const taken = await openPorts(hosts, log, wanted, opened)
@@ -203,6 +212,8 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
       gate.admission && findPlayKey(playKey, gate.admission) !== undefined ? showPublisherAs(playKey) : undefined,
     async close(reason) {
       clearInterval(sweep)
+      clearInterval(judging)
+      streamEvents.end(now())
       gate.close(reason)
       await Promise.all([...openPortNames.map((name) => opened[name].close()), engine?.close()])
     },

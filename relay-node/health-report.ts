@@ -3,8 +3,10 @@ import { portNames, type RelayPorts } from '../domain/relay/ports.ts'
 import { isUuid } from '../domain/uuid.ts'
 import { withSignal } from '../platform/timeout.ts'
 import { type Admission, admitPlainToken, readAdmission } from './admission.ts'
+import { now } from './clock.ts'
 import type { IngestSummary } from './ingest.ts'
 import type { Assignment } from './session.ts'
+import type { StreamEvents } from './stream-events.ts'
 
 export interface Admissions {
   /** Of what the relay admits by; null for none. The reply to another one than the present contains the present. */
@@ -32,11 +34,15 @@ export interface HealthReport {
   /** The one of the last accepted report that had one: a restored database has another one. */
   readonly epoch?: string | undefined
   readonly summarizeIngest: () => IngestSummary
+  /** Those that each report with a session states, until one with them was accepted. */
+  readonly streamEvents?: Pick<StreamEvents, 'list' | 'accept'>
   readonly admissions: Admissions
   /** No report was accepted before. */
   readonly isFirst?: boolean
   /** The reply is not to be held. */
   readonly isLast?: boolean
+  /** It is sent beside the usual ones, one of which may be held. */
+  readonly isExtra?: boolean
   readonly signal: AbortSignal
 }
 
@@ -75,8 +81,9 @@ export async function report(options: HealthReport): Promise<Outcome> {
   const isUnbound = sessionId === null
   try {
     const unboundSeconds = options.isFirst ? firstWaitSeconds : unboundWaitSeconds
-    const waitSeconds = isUnbound ? unboundSeconds : options.isLast ? 0 : waitSecondsMax
+    const waitSeconds = isUnbound ? unboundSeconds : options.isLast || options.isExtra ? 0 : waitSecondsMax
     const millisMax = requestMillisMax + waitSeconds * 1000
+    const events = isUnbound ? undefined : options.streamEvents?.list(now())
     const { status, text } = await withSignal(millisMax, signal, async (limited) => {
       const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
         method: 'POST',
@@ -85,8 +92,9 @@ export async function report(options: HealthReport): Promise<Outcome> {
           session_id: sessionId,
           instance_id: instanceId,
           ...(waitSeconds === 0 ? {} : { wait_seconds: waitSeconds }),
+          ...(options.isExtra ? { is_extra: true } : {}),
           admission_revision: options.admissions.revision(),
-          ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports), ...usedPlayKeys(options) }),
+          ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports), events, ...usedPlayKeys(options) }),
           observed_at: new Date().toISOString(),
           stats: { ...options.summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
         }),
@@ -98,6 +106,8 @@ export async function report(options: HealthReport): Promise<Outcome> {
     })
     const body = parse(text)
     const outcome = interpretReply(status, body, intervalSeconds)
+    const lastEvent = events?.at(-1)
+    if (outcome.type === 'accepted' && lastEvent) options.streamEvents?.accept(lastEvent.seq)
     return isUnbound && outcome.type === 'accepted' ? (readAssignment(body) ?? outcome) : outcome
   } catch (error) {
     const { message, cause } = error as Error

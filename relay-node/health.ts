@@ -7,9 +7,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RelayPorts } from '../domain/relay/ports.ts'
 import { countDenial, type Denials, describeDenials, judgeDenials, noDenials, unknownMillisMax } from './denials.ts'
+import { reportEvents } from './extra-reports.ts'
 import { type HealthReport, type Outcome, report } from './health-report.ts'
 import type { Log } from './log.ts'
 import type { Assignment } from './session.ts'
+import type { StreamEvents } from './stream-events.ts'
 
 /**
  * The session and the interval apply until the control plane sets others. Aborted when the relay ends for any other
@@ -22,6 +24,7 @@ export interface HealthOptions extends HealthReport {
   readonly boundPorts?: () => RelayPorts
   /** Called when the signal ends a relay, before its last report, so that it has the totals of the whole stream. */
   readonly closeStreams: () => Promise<void>
+  readonly streamEvents?: StreamEvents
   readonly log: Log
   /** Called after each answer: since when the control plane has denied the session, null when it has not. */
   readonly onDenied?: (since: Date | null) => void
@@ -51,13 +54,27 @@ const failureSecondsMax = 4
 export async function reportUntilEnded(options: HealthOptions): Promise<string> {
   let { sessionId, binding } = options
   for (;;) {
+    const stopExtra = startExtraReports({ ...options, binding }, sessionId)
     const end = await repeatReports({ ...options, binding }, sessionId)
+    stopExtra()
     if (end.type === 'ended') return end.reason
     sessionId = end.session.sessionId
     binding = end.session.binding
     await options.onAssigned(end.session)
     options.log('info', 'the control plane assigned a session', { sessionId })
   }
+}
+
+/** Reports events of the stream beside the usual reports of a session. @returns a function that stops it. */
+function startExtraReports(options: HealthOptions, sessionId: string | null): () => void {
+  const { streamEvents, boundPorts, signal } = options
+  const stopped = new AbortController()
+  const stop = () => stopped.abort()
+  if (sessionId === null || streamEvents === undefined || signal.aborted) return stop
+  signal.addEventListener('abort', stop, { once: true })
+  // One of these may be the first report of the session that arrives.
+  void reportEvents(streamEvents, { ...options, sessionId, ports: boundPorts?.(), signal: stopped.signal })
+  return stop
 }
 
 type End = Extract<Outcome, { type: 'ended' | 'assigned' }>

@@ -99,6 +99,7 @@ async function run(settings: Settings): Promise<number> {
       deniedSince = since
     },
     summarizeIngest: dataPlane.summarize,
+    streamEvents: dataPlane.streamEvents,
     admissions: {
       revision: dataPlane.admissionRevision,
       takeUsedPlayKeys: dataPlane.takeUsedPlayKeys,

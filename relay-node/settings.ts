@@ -38,6 +38,8 @@ export interface Settings {
   /** The interval of health reports until the control plane sets another one. */
   readonly healthIntervalSeconds: number
   readonly capMbps: number
+  /** The bitrate below which a stream is weak. */
+  readonly streamWeakKbps: number
   /** The address that the relay binds. 0.0.0.0 and :: stand for all addresses of both families. */
   readonly host: string
   /** The ports that it binds; 0 for a free one. */
@@ -95,6 +97,11 @@ export function readSettings(args: readonly string[], env: Environment): Setting
       value: env.SVC_RELAY_CAP_MBPS,
       isValid: isBetween(0.1, 100_000),
       problem: 'is not between 0.1 and 100000 Mbit/s',
+    },
+    SVC_RELAY_STREAM_WEAK_KBPS: {
+      value: env.SVC_RELAY_STREAM_WEAK_KBPS ?? '800',
+      isValid: isBetween(50, 100_000),
+      problem: 'is not between 50 and 100000 kbit/s',
     },
     SVC_RELAY_HOST: {
       value: env.SVC_RELAY_HOST ?? '127.0.0.1',
@@ -154,6 +161,7 @@ export function readSettings(args: readonly string[], env: Environment): Setting
     authSecret: textOf('SVC_RELAY_AUTH_SECRET'),
     healthIntervalSeconds: Number(textOf('SVC_RELAY_HEALTH_INTERVAL_SECONDS')),
     capMbps: Number(textOf('SVC_RELAY_CAP_MBPS')),
+    streamWeakKbps: Number(textOf('SVC_RELAY_STREAM_WEAK_KBPS')),
     host: textOf('SVC_RELAY_HOST'),
     ports: {
       srtlaPort: Number(textOf('SVC_RELAY_SRTLA_PORT')),

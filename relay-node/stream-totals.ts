@@ -29,17 +29,18 @@ export class StreamTotals {
   /** Of all pieces that do not change any more. */
   #pieceMillis = 0
   #peakKbps = 0
-  #lastAt = Number.NEGATIVE_INFINITY
+  /** When the last data packet came. */
+  lastAt = Number.NEGATIVE_INFINITY
   /** The last complete piece of the present run, and what came in after it. */
   #last: Piece = { bytes: 0, millis: 0 }
   #rest: Piece = { bytes: 0, millis: 0 }
 
   /** Counts a data packet. @param now milliseconds of a clock that never goes back. */
   receive(bytes: number, now: number): void {
-    const gap = now - this.#lastAt
+    const gap = now - this.lastAt
     if (gap > silenceMillisMax) this.#endRun()
     else this.#rest.millis += gap
-    this.#lastAt = now
+    this.lastAt = now
     this.bytes += bytes
     this.#rest.bytes += bytes
     if (this.#rest.millis >= pieceMillisMin) this.#endPiece()
@@ -59,7 +60,7 @@ export class StreamTotals {
   get #present(): Piece {
     const bytes = this.#last.bytes + this.#rest.bytes
     const millis = this.#last.millis + this.#rest.millis
-    const hasBegun = this.#lastAt !== Number.NEGATIVE_INFINITY
+    const hasBegun = this.lastAt !== Number.NEGATIVE_INFINITY
     return { bytes, millis: hasBegun ? Math.max(millis, pieceMillisMin) : 0 }
   }
 

@@ -89,9 +89,10 @@ export async function launchInstance(
 
 function relaySettings({ apiUrl, relayAuthSecrets, relay }: Config, instanceId: string) {
   const [masterSecret = ''] = relayAuthSecrets
-  const { healthIntervalSeconds, engine, srtPassphrase, srtlaLatencyMillisMin, statsAddresses, sls } = relay
+  const { healthIntervalSeconds, engine, srtPassphrase, srtlaLatencyMillisMin, statsAddresses, streamWeakKbps, sls } =
+    relay
   const relayAuthSecret = instanceSecret(masterSecret, instanceId)
-  const stream = { engine, srtPassphrase, srtlaLatencyMillisMin, statsAddresses, sls }
+  const stream = { engine, srtPassphrase, srtlaLatencyMillisMin, statsAddresses, streamWeakKbps, sls }
   return { apiUrl, relayAuthSecret, capMbps, healthIntervalSeconds, ...stream }
 }
 

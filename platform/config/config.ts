@@ -144,6 +144,7 @@ const configOf = (v: Values) => ({
     srtPassphrase: v.SVC_RELAY_SRT_PASSPHRASE,
     srtlaLatencyMillisMin: v.SVC_RELAY_SRTLA_LATENCY_MS_MIN,
     statsAddresses: v.SVC_RELAY_STATS_ADDRESSES,
+    streamWeakKbps: v.SVC_STREAM_WEAK_KBPS,
     sls: slsServer(v),
   },
   billing: billingConfig(v),

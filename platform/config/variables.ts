@@ -210,6 +210,8 @@ export const variables = {
     'Milliseconds. The least latency of a stream over several links: with the 120 ms that SRT has by itself, no packet of a slow link is in time. Encoders may ask for more. The engine `sls` has a setting of its own.'),
   SVC_RELAY_STATS_ADDRESSES: worker(z.enum(statsAddresses).default('masked'),
     'Whether `/stats` of a relay, which everyone can read, shows the addresses of the encoder: `masked` or `full`.'),
+  SVC_STREAM_WEAK_KBPS: worker(number(50, 100_000).default(800),
+    'Kilobits per second. A stream below it for 3 s is weak, which its owner sees as a stream event. Relays get it at their start.'),
   SVC_RELAY_SLS_API_URL: apiAndWorker(url.optional(),
     'Base URL of the HTTP API of the SLS server. All four variables of it are required with the engine `sls`.'),
   SVC_RELAY_SLS_API_KEY: apiAndWorker(headerText.optional(), 'A key of that API.', { isSecret }),

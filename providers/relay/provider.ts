@@ -47,6 +47,8 @@ export interface RelaySpec {
   /** The least latency of a stream over several links. */
   readonly srtlaLatencyMillisMin?: number | undefined
   readonly statsAddresses?: StatsAddresses | undefined
+  /** The bitrate below which a stream is weak. */
+  readonly streamWeakKbps?: number | undefined
 }
 
 /** The address and the ports of a relay. SRTLA, publish and play are UDP; stats is HTTP. */

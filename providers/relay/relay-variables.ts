@@ -16,6 +16,7 @@ export const relayVariables = (spec: RelaySpec): Readonly<Record<string, string>
     : { SVC_RELAY_SRTLA_LATENCY_MS_MIN: String(spec.srtlaLatencyMillisMin) }),
   ...(spec.binding === undefined ? {} : { SVC_RELAY_BINDING: String(spec.binding) }),
   ...(spec.ports ? { SVC_RELAY_PREFERRED_PORTS: portNames.map((name) => spec.ports?.[name]).join(',') } : {}),
+  ...(spec.streamWeakKbps === undefined ? {} : { SVC_RELAY_STREAM_WEAK_KBPS: String(spec.streamWeakKbps) }),
   ...(spec.statsAddresses === undefined ? {} : { SVC_RELAY_STATS_ADDRESSES: spec.statsAddresses }),
 })
 

@@ -3,10 +3,13 @@ import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { IngestSummary } from '../../relay-node/ingest.ts'
+import type { ReportedEvent } from '../../relay-node/stream-events.ts'
 
 export interface Report {
   readonly secret: string | undefined
   readonly at: number
+  /** Whether its relay has closed the connection before the answer. */
+  readonly isGivenUp: () => boolean
   readonly body: {
     readonly session_id: string | null
     readonly instance_id: string
@@ -17,6 +20,8 @@ export interface Report {
     readonly epoch?: string
     readonly observed_at: string
     readonly stats: IngestSummary
+    readonly is_extra?: boolean
+    readonly events?: readonly ReportedEvent[]
   }
 }
 
@@ -57,6 +62,7 @@ export async function startControlPlane(port = 0) {
   let answer = run()
   let assignment: Assignment | null = null
   let holdMillisMax = Number.POSITIVE_INFINITY
+  let isHolding = false
   const changes = new EventEmitter()
   /** Holds the reply to an unbound relay, as long as it asks for, until there is an assignment or another answer. */
   const answerUnbound = async (waitSeconds: number): Promise<Answer> => {
@@ -65,6 +71,12 @@ export async function startControlPlane(port = 0) {
       await once(changes, 'change', { signal }).catch(() => {})
     }
     return isRun(answer) ? unbound(assignment) : answer
+  }
+  /** Holds the reply to a relay with a session, as long as it asks for, until there is another answer. */
+  const answerBound = async (waitSeconds: number): Promise<Answer> => {
+    if (isHolding && waitSeconds > 0)
+      await once(changes, 'change', { signal: AbortSignal.timeout(waitSeconds * 1000) }).catch(() => {})
+    return answer
   }
   const server = createServer(async (request, response) => {
     let text = ''
@@ -75,8 +87,10 @@ export async function startControlPlane(port = 0) {
     }
     const secret = request.headers['x-relay-auth']
     const report = JSON.parse(text) as Report['body']
-    reports.push({ secret: secret?.toString(), at: performance.now(), body: report })
-    const { status, body } = report.session_id === null ? await answerUnbound(report.wait_seconds ?? 0) : answer
+    const isGivenUp = () => response.destroyed && !response.writableEnded
+    reports.push({ secret: secret?.toString(), at: performance.now(), body: report, isGivenUp })
+    const answerTo = report.session_id === null ? answerUnbound : answerBound
+    const { status, body } = await answerTo(report.wait_seconds ?? 0)
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
   })
   server.listen(port, '127.0.0.1')
@@ -95,6 +109,10 @@ export async function startControlPlane(port = 0) {
     assigns(next: Assignment) {
       assignment = next
       changes.emit('change')
+    },
+    /** From now on the replies to relays with a session are held, too. */
+    holdsBound() {
+      isHolding = true
     },
     /** Limits how long it holds replies. */
     holdsFor(millisMax: number) {

@@ -95,6 +95,7 @@ async function givenRelay() {
     ports: { srtlaPort: 0, publishPort: 0, playPort: 0 },
     admission: admitPlainToken(streamToken),
     capMbps: 48,
+    streamWeakKbps: 800,
     statsAddresses: 'masked',
     log,
     engine: await givenEngine(),

@@ -44,6 +44,7 @@ test('ids are read from arguments, and secrets from the environment', () => {
     authSecret: 'between-relay-and-plane',
     healthIntervalSeconds: 10,
     capMbps: 48,
+    streamWeakKbps: 800,
     engine: 'auto',
     srtPassphrase: undefined,
     srtlaLatencyMillisMin: 1_000,
@@ -113,6 +114,7 @@ test('an invalid secret is not shown', () => {
 
 test.each([
   ['SVC_RELAY_SRTLA_LATENCY_MS_MIN', ['-1', '1.5', '10001', 'long', '']],
+  ['SVC_RELAY_STREAM_WEAK_KBPS', ['49', '100001', 'low', '']],
   ['SVC_RELAY_STATS_ADDRESSES', ['none', 'MASKED', '']],
 ])('%s has to be one of its values', (name, texts) => {
   for (const text of texts)
