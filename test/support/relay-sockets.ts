@@ -26,6 +26,8 @@ interface Offer {
   readonly token?: string | null | undefined
   readonly bearer?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** `?events=1` for stream events. */
+  readonly query?: string
   /** Replaces `svc.relay.v1` and the token. */
   readonly subprotocols?: readonly string[]
   /** Whether pings are answered. */
@@ -45,14 +47,14 @@ export class RefusedHandshake extends Error {
 
 /** Resolves when the connection is open. It is terminated after the test. Rejects with {@link RefusedHandshake}. */
 export function connectSocket(baseUrl: string, offer: Offer): Promise<SocketClient> {
-  const { token, bearer, headers, subprotocols, autoPong = true } = offer
+  const { token, bearer, headers, subprotocols, autoPong = true, query = '' } = offer
   const options = {
     autoPong,
     headers: { ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` }), ...headers },
   }
   const offered = subprotocols ?? ['svc.relay.v1', ...(token ? [token] : [])]
   // The type of the option is missing in @types/ws.
-  const socket = new WebSocket(`${baseUrl}/api/v1/relay/ws`, [...offered], options as ClientOptions)
+  const socket = new WebSocket(`${baseUrl}/api/v1/relay/ws${query}`, [...offered], options as ClientOptions)
   const messages: SocketMessage[] = []
   socket.on('message', (data) => messages.push(JSON.parse(String(data)) as SocketMessage))
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
