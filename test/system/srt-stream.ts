@@ -43,22 +43,26 @@ function transmit(source: string, target: string, { isReconnecting = true }: Tra
   return { child, errors: () => errors, ended: once(child, 'exit') }
 }
 
-/** Publishes random bytes at a constant rate from the caller's connection to the end of the test. */
+/** Publishes random bytes at a rate that may be changed, from the caller's connection to the end of the test. */
 export class StreamSource {
   /** All bytes until now. Those before the connection are lost. */
   readonly #sent: Buffer[] = []
   readonly #random = createCipheriv('aes-128-ctr', randomBytes(16), randomBytes(16))
-  readonly #startedAt = performance.now()
   readonly #timer: NodeJS.Timeout
   readonly #transmission: Transmission
+  #kbps: number
   sentBytes = 0
 
   constructor(url: string, kbps: number, options?: TransmitOptions) {
+    this.#kbps = kbps
     this.#transmission = transmit('file://con', url, options)
     const { child } = this.#transmission
-    const payloadsPerMilli = kbps / 8 / payloadBytes
+    let [tickedAt, dueBytes] = [performance.now(), 0]
     this.#timer = setInterval(() => {
-      const due = Math.floor((performance.now() - this.#startedAt) * payloadsPerMilli) * payloadBytes
+      const now = performance.now()
+      dueBytes += ((now - tickedAt) * this.#kbps) / 8
+      tickedAt = now
+      const due = Math.floor(dueBytes / payloadBytes) * payloadBytes
       if (due === this.sentBytes) return
       const bytes = this.#random.update(Buffer.alloc(due - this.sentBytes))
       this.#sent.push(bytes)
@@ -66,6 +70,11 @@ export class StreamSource {
       child.stdin.write(bytes)
     }, tickMillis)
     onTestFinished(() => this.stop())
+  }
+
+  /** From now on. 0: its connection stays open, without data. */
+  changeRate(kbps: number): void {
+    this.#kbps = kbps
   }
 
   stop(): void {
