@@ -13,7 +13,10 @@ export type ReadStreamEvents = ReadonlyMap<string, readonly NumberedStreamEventR
 export interface StreamEventFeed {
   add(watcher: Watcher): void
   remove(watcher: Watcher): void
-  /** Reads what these watchers have not got. @param watched by session id; sessions without a watcher of events are left out. */
+  /**
+   * Reads what these watchers have not got.
+   * @param watched by session id. Sessions without a watcher of events are left out.
+   */
   read(watched: ReadonlyMap<string, readonly Watcher[]>): Promise<ReadStreamEvents>
   /** Sends a watcher the events since its last one. To be called before the message of a session. */
   sendNew(watcher: Watcher, sessionId: string, read: ReadStreamEvents): void

@@ -28,7 +28,8 @@ export interface NumberedStreamEventRow extends StreamEventRow {
 }
 
 /**
- * Of each session the events after a number, in their order, and its last event in any case. Without a number only that.
+ * Of each session the events after a number, in their order, and its last event in any case. Without a number only
+ * that.
  * @param after by session id.
  */
 export const listStreamEventsAfter = async (

@@ -109,8 +109,8 @@ function addReported(
 }
 
 /**
- * The kind that is stored for a reported one; undefined when it changes nothing. To the viewer a stream goes on over the
- * relays of its session.
+ * The kind that is stored for a reported one; undefined when it changes nothing. To the viewer a stream goes on over
+ * the relays of its session.
  */
 function kindAfter(last: StreamEventKind | undefined, kind: StreamEventKind): StreamEventKind | undefined {
   if (streamStateAfter(last) === 'none') {

@@ -23,6 +23,7 @@ import { relayEngines } from '../../domain/relay/engines.ts'
 import { processRoles } from '../../domain/relay/health.ts'
 import { ingestEngines } from '../../domain/relay/ingest.ts'
 import { lossCauses, relayCommands, relayStates, sessionDetails } from '../../domain/relay/session.ts'
+import { streamEventKinds } from '../../domain/relay/stream-events.ts'
 
 const schema = readFileSync('db/schema.sql', 'utf8')
 
@@ -38,6 +39,7 @@ test.each([
   ['relay_sessions', 'command', relayCommands],
   ['relay_sessions', 'detail', sessionDetails],
   ['relay_replacements', 'cause', lossCauses],
+  ['stream_events', 'kind', streamEventKinds],
   ['presence', 'role', processRoles],
   ['users', 'plan_tier', planTiers],
   ['users', 'plan_status', planStatuses],

@@ -6,7 +6,7 @@ import { extraPauseMillis } from '../../relay-node/extra-reports.ts'
 import { reportUntilEnded } from '../../relay-node/health.ts'
 import { StreamEvents } from '../../relay-node/stream-events.ts'
 import { type Report, refusal, run } from './control-plane.ts'
-import { eventually, givenControlPlane, secret } from './running.ts'
+import { eventually, givenControlPlane, noAdmissions, secret } from './running.ts'
 
 const stepMillis = 250
 
@@ -101,6 +101,7 @@ describe('an event', () => {
       instanceId: 'relay-1',
       intervalSeconds: 10,
       summarizeIngest: () => summary,
+      admissions: noAdmissions,
       streamEvents: stream.events,
       onAssigned: async () => {},
       closeStreams: async () => {},

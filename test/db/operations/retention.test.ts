@@ -32,6 +32,8 @@ async function addSession(userId: string, { daysAgo, connectionId = 'cam', secon
     values (${id}, 1, 'provisioning', 'stopped', 'provision_failed', 'system')`
   await sql`insert into relay_health (session_id, instance_id) values (${id}, 'i-1')`
   await sql`
+    insert into stream_events (session_id, number, kind, at, bitrate_kbps) values (${id}, 1, 'stream_ended', now(), 0)`
+  await sql`
     insert into usage_intervals (session_id, user_id, started_at, ended_at)
     values (${id}, ${userId}, ${ended} - make_interval(secs => ${seconds ?? 60}), ${seconds === null ? null : ended})`
   return id
@@ -64,7 +66,7 @@ test('an ended session is deleted with its rows after its period, and its relay 
   const young = await addSession(userId, { daysAgo: 39 })
   await deleteExpiredRows(api)
   expect(await listSessions(userId)).toEqual([young])
-  for (const table of ['relay_transitions', 'relay_health', 'usage_intervals'])
+  for (const table of ['relay_transitions', 'relay_health', 'stream_events', 'usage_intervals'])
     expect(await sql`select from ${sql(table)} where session_id = ${old}`).toHaveLength(0)
   expect(await sumOfDays(userId)).toBe(3600)
 })

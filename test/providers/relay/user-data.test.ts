@@ -96,8 +96,12 @@ test('equal requests have equal user data, below the limit of EC2', () => {
 })
 
 test('the settings of the stream reach the relay, and an older request leaves them to it', async () => {
-  const variables = await variablesOf({ srtlaLatencyMillisMin: 2_500, statsAddresses: 'full' })
-  expect(variables).toMatchObject({ SVC_RELAY_SRTLA_LATENCY_MS_MIN: '2500', SVC_RELAY_STATS_ADDRESSES: 'full' })
+  const variables = await variablesOf({ srtlaLatencyMillisMin: 2_500, statsAddresses: 'full', streamWeakKbps: 900 })
+  expect(variables).toMatchObject({
+    SVC_RELAY_SRTLA_LATENCY_MS_MIN: '2500',
+    SVC_RELAY_STATS_ADDRESSES: 'full',
+    SVC_RELAY_STREAM_WEAK_KBPS: '900',
+  })
   expect(Object.keys(await variablesOf())).not.toContain('SVC_RELAY_SRTLA_LATENCY_MS_MIN')
 })
 

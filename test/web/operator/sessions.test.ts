@@ -48,13 +48,16 @@ test('the list has pages', async () => {
 
 test('a session is shown with its workflow, its transitions, its video and its links', async () => {
   const { user, id, path } = await activeRelay()
-  const stats = { publishing: true, bitrate_kbps: 5200, links: 1, bytes_total: 1000 }
-  expect((await service.sendReport(id, { stats })).status).toBe(200)
+  const stats = { publishing: true, bitrate_kbps: 5200, links: 1, bytes_total: 1000, started_at_ms: 1 }
+  const events = [{ seq: 1, kind: 'stream_started', age_ms: 0, bitrate_kbps: 5100 }]
+  expect((await service.sendReport(id, { stats, events })).status).toBe(200)
   const list = await browser.open(`/operator/sessions?user_id=${user.userId}`)
   expect(list.text).toMatch(/5\.2 Mbps, 1 link(?!s)/)
   const page = await browser.open(path)
   expect([page.name, page.data('state'), page.data('workflow')]).toEqual(['operator-session', ['active'], ['answered']])
   expect(page.data('transition')).toEqual(['provisioning active'])
+  expect(page.data('stream-event')).toEqual(['stream_started'])
+  expect(page.text).toContain('Stream started, 5.1 Mbps')
   expect(page.data('differs')).toEqual([])
   expect(page.data('ingest')).toEqual(['true'])
   expect(page.text).toContain('198.51.x.x')

@@ -203,3 +203,24 @@ test('a relay that was replaced is shown with the time that the stream was away'
   expect(page.text).toMatch(/The relay failed at .+ and was replaced. Your stream was away for 6 s ?\./)
   expect(page.text).toMatch(/away for 2 min 5 s ?\./)
 })
+
+test('what a stream did is shown among the transitions of its relay, in the order of the times', async () => {
+  const { user, browser, session_id } = await newRelay(noVideo)
+  const kinds = ['stream_started', 'stream_weak', 'stream_recovered', 'stream_lost']
+  const events = kinds.map((kind, index) => ({ seq: index + 1, kind, age_ms: 0, bitrate_kbps: 400 + index * 1_000 }))
+  await service.sendReport(session_id, { events, stats: { ...video, started_at_ms: 1 } })
+  await user.stop({ session_id, immediate: true })
+  await expect.poll(async () => (await user.active()).sessions).toEqual([])
+  const page = await browser.open(`/history/${session_id}`)
+  expect(page.data('stream-event')).toEqual([...kinds, 'stream_ended'])
+  const texts = [
+    'Ready',
+    'Stream started, 400 kbps',
+    'Stream weak, 1.4 Mbps',
+    'Stream recovered, 2.4 Mbps',
+    'Stream lost',
+  ]
+  const places = [...texts, 'Stop requested by you'].map((text) => page.text.indexOf(text))
+  expect(places.every((place) => place > 0)).toBe(true)
+  expect(places).toEqual(places.toSorted((a, b) => a - b))
+})

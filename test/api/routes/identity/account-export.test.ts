@@ -75,6 +75,9 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
     insert into relay_replacements (session_id, binding, instance_id, replaced_by, cause, failed_at, last_report_at)
     values (${sessionId}, 2, 'i-1', 'i-2', 'relay_gone', now(), now())`
   await sql`
+    insert into stream_events (session_id, number, kind, at, bitrate_kbps)
+    values (${sessionId}, 1, 'stream_started', now(), 4000)`
+  await sql`
     insert into idempotency_keys (user_id, key, request_hash, session_id)
     values (${userId}, gen_random_uuid(), ${hash}, ${sessionId})`
   await sql`insert into usage_intervals (session_id, user_id, started_at) values (${sessionId}, ${userId}, now())`
