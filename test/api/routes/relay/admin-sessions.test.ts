@@ -98,6 +98,7 @@ describe('a session', () => {
           at: expect.stringMatching(/Z$/),
         },
       ],
+      stream_events: [],
       recent_bitrate: [],
       workflow_id: `relay-session/${id}`,
       temporal_ui_url: `http://ui.example/namespaces/default/workflows/relay-session%2F${id}`,

@@ -216,6 +216,7 @@ describe('one session', () => {
         { from: 'grace', to: 'stopped', reason: 'stop_requested', initiator: 'user', at: timestamp },
       ],
       replacements: [],
+      stream_events: [],
       recent_bitrate: [],
     })
   })
