@@ -128,6 +128,7 @@ describe('GET /metrics', () => {
       'clock',
       'from',
       'job',
+      'kind',
       'le',
       'method',
       'operation',
