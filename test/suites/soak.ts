@@ -44,6 +44,11 @@ const soaks: Readonly<Record<string, Soak>> = {
     variables: { RELAY_REPLACEMENT_KILLS: '50' },
     options: { seed: 'RELAY_REPLACEMENT_SEED', kills: 'RELAY_REPLACEMENT_KILLS' },
   },
+  obs: {
+    what: 'disturbs streams that OBS plays, and writes the seconds without a fresh picture to docs/proof/obs.json (4 minutes)',
+    command: [...systemTest, 'test/system/obs.test.ts'],
+    variables: { OBS_PROOF: 'docs/proof/obs.json' },
+  },
   load: {
     what: 'runs 1,000 plugins and 2,000 relays on one worker for ten minutes (15 minutes)',
     command: [...node, 'bench/load-run/run.ts'],

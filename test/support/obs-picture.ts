@@ -60,6 +60,8 @@ function ageOf(number: number, now: number): number {
 interface Sample {
   readonly at: number
   readonly picture: Picture
+  /** When the picture was made; never without one. */
+  readonly madeAt: number
   /** Whether it is another picture than that of the sample before, and not too old. */
   readonly isFresh: boolean
 }
@@ -94,7 +96,9 @@ export function watchPicture(obs: Pick<Obs, 'socket'>, inputName: string, { late
   const run = async () => {
     while (!isOver) {
       const picture = await readPictureAge(obs, inputName)
-      samples.push({ at: Date.now(), picture, isFresh: isFresh(picture) })
+      const at = Date.now()
+      const madeAt = picture.kind === 'none' ? Number.NEGATIVE_INFINITY : at - picture.ageSeconds * 1000
+      samples.push({ at, picture, madeAt, isFresh: isFresh(picture) })
       await sleep(sampleMillis)
     }
   }
@@ -106,8 +110,18 @@ export function watchPicture(obs: Pick<Obs, 'socket'>, inputName: string, { late
     await running
   }
   atEnd(end)
-  const firstFreshSince = (moment: number) => samples.find(({ at, isFresh }) => isFresh && at > moment)
+  const describe = () => JSON.stringify(samples.slice(-5).map(({ picture }) => picture))
+  const untilSample = async (isWanted: (sample: Sample) => boolean, secondsMax: number): Promise<Sample> => {
+    for (const until = Date.now() + secondsMax * 1000; ; await sleep(50)) {
+      const found = samples.find((sample) => sample.isFresh && isWanted(sample))
+      if (found) return found
+      if (isOver || Date.now() > until) throw new Error(`no fresh picture came within ${secondsMax} s: ${describe()}`)
+      // Rejects when the picture cannot be read.
+      await Promise.race([running, sleep(0)])
+    }
+  }
   return {
+    inputName,
     end,
     samples: samples as readonly Sample[],
     latest: (): Picture => samples.at(-1)?.picture ?? none,
@@ -118,14 +132,15 @@ export function watchPicture(obs: Pick<Obs, 'socket'>, inputName: string, { late
       if (normalAgeSeconds === undefined) throw new Error('no picture has a normal age')
       return normalAgeSeconds
     },
-    /** Resolves with the seconds from a moment to the first fresh picture after it. */
+    /** Resolves with the seconds from a moment to the first fresh picture that is shown after it. */
     async untilFresh(moment: number, secondsMax: number): Promise<number> {
-      for (const until = Date.now() + secondsMax * 1000; ; await sleep(50)) {
-        const found = firstFreshSince(moment)
-        if (found) return (found.at - moment) / 1000
-        if (isOver || Date.now() > until) throw new Error(`no fresh picture came within ${secondsMax} s: ${describe()}`)
-        await Promise.race([running, sleep(0)])
-      }
+      const { at } = await untilSample((sample) => sample.at > moment, secondsMax)
+      return (at - moment) / 1000
+    },
+    /** The same for the first fresh picture that was made after it, which no buffer held before. */
+    async untilMadeAfter(moment: number, secondsMax: number): Promise<number> {
+      const { at } = await untilSample((sample) => sample.madeAt > moment, secondsMax)
+      return (at - moment) / 1000
     },
     /** Between two moments, by default until now. */
     figures(from: number, to = Date.now()): PictureFigures {
@@ -139,10 +154,6 @@ export function watchPicture(obs: Pick<Obs, 'socket'>, inputName: string, { late
         firstFreshSeconds: fresh[0] === undefined ? null : (fresh[0] - from) / 1000,
       }
     },
-  }
-
-  function describe(): string {
-    return JSON.stringify(samples.slice(-5).map(({ picture }) => picture))
   }
 }
 
