@@ -39,6 +39,14 @@ const requirements: readonly Requirement[] = [
     ],
   },
   {
+    purpose: 'play streams in OBS, without a screen',
+    missing: missingOf('obs', 'Xvfb', 'setpriv', 'python3'),
+    install: [
+      'Debian or Ubuntu:  apt-get install --no-install-recommends obs-studio xvfb libgl1 util-linux python3',
+      'elsewhere:         OBS 29 or newer with its WebSocket, and Xvfb',
+    ],
+  },
+  {
     purpose: 'send a datagram that no socket sends',
     missing: [...missingOf('python3'), ...(process.getuid?.() === 0 ? [] : ['the rights of root for raw sockets'])],
     install: ['Debian or Ubuntu:  apt-get install --no-install-recommends python3', 'rights:            run as root'],
