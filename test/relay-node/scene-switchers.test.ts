@@ -9,58 +9,11 @@ import { admitPlainToken } from '../../relay-node/admission.ts'
 import { startDataPlane } from '../../relay-node/data-plane.ts'
 import type { Engine } from '../../relay-node/engine.ts'
 import { startStatsServer } from '../../relay-node/stats-server.ts'
+import { type PublisherReply, type SwitcherTypeName, switcherTypes, wrongFields } from '../support/scene-switcher.ts'
 import { acknowledgement, conclusion, data, handshake, handshakeTypes, read } from '../support/srt-packets.ts'
 import { eventually, streamToken } from './running.ts'
 
-type Kind = 'i32' | 'u16' | 'u32' | 'u64' | 'number'
-
-const isOfKind: Readonly<Record<Kind, (value: unknown) => boolean>> = {
-  i32: (value) => Number.isInteger(value) && Math.abs(value as number) < 2 ** 31,
-  u16: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 16,
-  u32: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32,
-  u64: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  number: (value) => Number.isFinite(value),
-}
-
 const streamId = `publish/live/${streamToken}`
-
-interface Switcher {
-  /** Where it looks for the publisher in the reply. */
-  readonly find: (reply: Reply) => Readonly<Record<string, unknown>> | undefined
-  readonly fields: Readonly<Record<string, Kind>>
-}
-
-interface Reply {
-  readonly publishers: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-  readonly publisher?: Readonly<Record<string, unknown>>
-}
-
-/** The types that NOALBS 2.11 gives to the fields that it requires, by the type of its stream server. */
-const switchers: Readonly<Record<string, Switcher>> = {
-  SrtLiveServer: {
-    find: ({ publishers }) => publishers[streamId],
-    fields: {
-      bitrate: 'u32',
-      uptime: 'u32',
-      bytesRcvDrop: 'u64',
-      bytesRcvLoss: 'u64',
-      mbpsBandwidth: 'number',
-      mbpsRecvRate: 'number',
-      rtt: 'number',
-      msRcvBuf: 'i32',
-      pktRcvDrop: 'i32',
-      pktRcvLoss: 'i32',
-    },
-  },
-  Belabox: {
-    find: ({ publishers }) => publishers[streamId],
-    fields: { bitrate: 'u32', rtt: 'number', dropped_pkts: 'u64' },
-  },
-  OpenIRL: {
-    find: ({ publisher }) => publisher,
-    fields: { bitrate: 'u32', buffer: 'u32', dropped_pkts: 'u64', latency: 'u16', rtt: 'number', uptime: 'u64' },
-  },
-}
 
 const engineSocketId = 99
 
@@ -115,7 +68,7 @@ async function givenRelay() {
   const url = `http://127.0.0.1:${server.port}/stats?publisher=${streamId}`
   return {
     publishPort: plane.ports().publishPort,
-    ask: async () => (await (await fetch(url)).json()) as Reply,
+    ask: async () => (await (await fetch(url)).json()) as PublisherReply,
   }
 }
 
@@ -156,10 +109,9 @@ test('every kind of scene switcher finds all fields with their types, from the f
   const reply = await eventually(ask, ({ publisher }) => publisher !== undefined)
 
   expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1_000)
-  for (const [name, { find, fields }] of Object.entries(switchers)) {
-    const publisher = find(reply)
-    const wrong = Object.entries(fields).filter(([field, kind]) => !isOfKind[kind](publisher?.[field]))
-    expect([name, wrong]).toEqual([name, []])
+  for (const name of Object.keys(switcherTypes) as SwitcherTypeName[]) {
+    const publisher = switcherTypes[name].find(reply, streamId)
+    expect([name, wrongFields(name, publisher)]).toEqual([name, []])
     expect(publisher?.bitrate).toBeGreaterThan(0)
     expect(publisher?.rtt).toBe(41.5)
   }

@@ -15,6 +15,7 @@ export const exceptions: Readonly<Record<string, string>> = {
   'test/support/numbered-stream.ts': 'encoders and players that call again as late as real ones do',
   'test/support/picture-stream.ts': 'an encoder that calls again as late as real ones do',
   'test/support/obs-picture.ts': 'the interval at which a picture is sampled, which is what the figures are made of',
+  'test/support/scene-switcher.ts': 'an imitation of a program that polls once a second',
   'test/support/obs-process.ts': 'the time that a program has to end by itself; its end is waited for',
   'test/support/emulated-path.ts': 'an imitation of a link that delays its datagrams',
   'test/workflows/subscription-relays.test.ts': 'offsets of at most 50 ms between requests that race',
