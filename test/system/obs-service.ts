@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SessionView } from '../../api/views/relay-session.ts'
 import { connectPostgres, type Database } from '../../db/connection.ts'
+import { findFreePort } from '../../platform/embedded/ports.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded/postgres.ts'
 import { createLog } from '../../platform/log.ts'
 import { relayFolderOf } from '../../providers/relay/local-relays.ts'
@@ -17,9 +18,18 @@ import { endAll, Stack } from '../support/stack.ts'
 import { signInToDemo } from './demo-account.ts'
 
 const pollMillis = 100
-const variables = {
+const settings = {
   SVC_REGIONS: JSON.stringify([{ region: 'local', display_name: 'Local', provider: 'local', capacity: 20 }]),
   SVC_RATE_LIMITS: 'relay_start=1000,relay_active=10000,relay_stop=1000,relay_history=1000',
+}
+
+/** Of the servers that otherwise try the same port first: two services may start at the same moment. */
+const portVariables = ['PORT', 'SVC_SITE_PORT', 'SVC_EMBEDDED_TEMPORAL_PORT', 'SVC_EMBEDDED_TEMPORAL_UI_PORT']
+
+async function choosePorts(): Promise<Record<string, string>> {
+  const ports: Record<string, string> = {}
+  for (const name of portVariables) ports[name] = `${await findFreePort()}`
+  return ports
 }
 
 export type ObsService = Awaited<ReturnType<typeof startObsService>>
@@ -43,6 +53,7 @@ export async function startObsService() {
     await endAll(dataDir)
     await removeFolder(dataDir)
   })
+  const variables = { ...settings, ...(await choosePorts()) }
   const startStack = () => new Stack(dataDir, { variables }).ready()
   const [obs, firstStack] = await Promise.all([startObs(), startStack()])
   let stack = firstStack
