@@ -136,7 +136,7 @@ async function startedDaysLater(service: ObsService): Promise<number> {
 async function wrongKey(service: ObsService): Promise<number> {
   const stream = await service.publish()
   const { connect } = await service.active()
-  const watch = await service.play(connect?.player_url.replace(/play\/live\/\w+/, 'play/live/Zz99Yy88'))
+  const watch = await service.play(connect?.player_url.replace(/play\/live\/[\w-]+/, 'play/live/Zz99Yy88'))
   try {
     const from = Date.now()
     await eventually(service.relayLog, (log) => /"reason":"unauthorized".*callers were refused/.test(log))
