@@ -65,10 +65,11 @@ const allowedImportsInApi = {
   'relay-session-tokens.ts': [],
   'metrics/': [],
   'identity/': ['http/', 'deliveries.ts'],
-  'live/': ['http/', 'views/', 'identity/'],
-  'services.ts': ['views/', 'billing-event-recorder.ts', 'metrics/', 'identity/', 'live/'],
-  'admission/': ['http/', 'identity/', 'live/', 'services.ts'],
-  'routes/': ['http/', 'views/', 'relay-session-tokens.ts', 'identity/', 'services.ts', 'admission/'],
+  'apps/': ['http/', 'identity/'],
+  'live/': ['http/', 'views/', 'identity/', 'apps/'],
+  'services.ts': ['views/', 'billing-event-recorder.ts', 'metrics/', 'identity/', 'apps/', 'live/'],
+  'admission/': ['http/', 'identity/', 'apps/', 'live/', 'services.ts'],
+  'routes/': ['http/', 'views/', 'relay-session-tokens.ts', 'identity/', 'apps/', 'services.ts', 'admission/'],
   'openapi/': ['http/', 'views/', 'identity/', 'admission/', 'routes/'],
 }
 

@@ -22,6 +22,7 @@ import * as accounts from './routes/identity/accounts.ts'
 import * as adminAccountErasure from './routes/identity/admin-account-erasure.ts'
 import * as adminSignIn from './routes/identity/admin-sign-in.ts'
 import * as adminUsers from './routes/identity/admin-users.ts'
+import * as apps from './routes/identity/apps.ts'
 import * as audit from './routes/identity/audit.ts'
 import * as authSessions from './routes/identity/auth-sessions.ts'
 import * as emailVerification from './routes/identity/email-verification.ts'
@@ -40,12 +41,14 @@ import * as adminSessions from './routes/relay/admin-sessions.ts'
 import * as connections from './routes/relay/connections.ts'
 import * as relayHealth from './routes/relay/health.ts'
 import * as relayHistory from './routes/relay/history.ts'
+import * as ingests from './routes/relay/ingests.ts'
 import * as liveSessions from './routes/relay/live-sessions.ts'
 import * as relayPairing from './routes/relay/pairing.ts'
 import * as playKeys from './routes/relay/play-keys.ts'
 import * as relayWs from './routes/relay/ws.ts'
 import type { Route } from './routes/route.ts'
 import {
+  app,
   countedByHandler,
   del,
   get,
@@ -57,7 +60,8 @@ import {
   relayWatcher,
   uncounted,
   user,
-  userCheckedByHandler,
+  userOrApp,
+  userOrAppCheckedByHandler,
 } from './routes/surface.ts'
 
 export const routes: readonly Route[] = [
@@ -88,6 +92,11 @@ export const routes: readonly Route[] = [
   get('/auth/plugin/login/attempts/{id}', user, uncounted, loginAttempts.read),
   post('/auth/plugin/login/attempts/{id}/approve', user, uncounted, loginAttempts.approve),
   post('/auth/plugin/login/attempts/{id}/deny', user, uncounted, loginAttempts.deny),
+  get('/auth/apps', user, uncounted, apps.list),
+  del('/auth/apps/{client_id}', user, uncounted, apps.disconnect),
+  get('/auth/apps/requests/{id}', user, uncounted, apps.showRequest),
+  post('/auth/apps/requests/{id}/approve', user, uncounted, apps.approve),
+  post('/auth/apps/requests/{id}/deny', user, uncounted, apps.deny),
   get('/auth/oauth/providers', none, uncounted, oauth.providers),
   post('/auth/oauth/{provider}/start', maybeUser, 'oauth_start', oauth.start),
   // Each call needs an authorization request, which was counted and is consumed once.
@@ -112,12 +121,12 @@ export const routes: readonly Route[] = [
   post('/notifications/endpoint/test', user, 'notification_test', notificationEndpoint.test),
 
   // The transaction checks the sign-in and counts the request, because a replay of the same key does not count.
-  post('/relay/start', userCheckedByHandler, countedByHandler('relay_start'), liveSessions.start),
-  get('/relay/active', user, 'relay_active', liveSessions.active),
-  post('/relay/stop', user, 'relay_stop', liveSessions.stop),
-  get('/relay/sessions', user, 'relay_history', relayHistory.list),
-  get('/relay/sessions/{id}', user, 'relay_history', relayHistory.show),
-  get('/relay/connections', user, 'relay_history', connections.list),
+  post('/relay/start', userOrAppCheckedByHandler('relay:control'), countedByHandler('relay_start'), liveSessions.start),
+  get('/relay/active', userOrApp('relay:read'), 'relay_active', liveSessions.active),
+  post('/relay/stop', userOrApp('relay:control'), 'relay_stop', liveSessions.stop),
+  get('/relay/sessions', userOrApp('relay:read'), 'relay_history', relayHistory.list),
+  get('/relay/sessions/{id}', userOrApp('relay:read'), 'relay_history', relayHistory.show),
+  get('/relay/connections', userOrApp('relay:read'), 'relay_history', connections.list),
   del('/relay/connections/{name}', user, 'relay_history', connections.remove),
   get('/relay/play-keys', user, 'relay_history', playKeys.list),
   post('/relay/play-keys', user, 'relay_history', playKeys.create),
@@ -126,9 +135,11 @@ export const routes: readonly Route[] = [
   get('/relay/bitrates', user, 'relay_history', relayHistory.bitrates),
   // Counted before the look-up, so that guesses of tokens count too.
   get('/relay/pair', none, 'pair', relayPairing.pair),
-  get('/relay/ws', relayWatcher, 'relay_ws', relayWs.watch),
+  get('/relay/ws', relayWatcher('relay:read'), 'relay_ws', relayWs.watch),
   post('/relay/health', relay, uncounted, relayHealth.report),
-  get('/relay/manifest', user, 'manifest', regions.manifest),
+  get('/relay/manifest', userOrApp('relay:read'), 'manifest', regions.manifest),
+  get('/ingests', app('ingests:read'), 'ingests', ingests.list),
+  get('/ingests/{id}/url', app('ingests:read'), 'ingests', ingests.resolve),
   get('/capacity/status', none, 'capacity', regions.capacity),
 
   post('/billing/checkout', user, 'checkout', billing.checkout),

@@ -5,6 +5,8 @@ import type { HealthReport, ReportedSession } from '../db/relay/health.ts'
 import type { Billing } from '../providers/billing/billing.ts'
 import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'
+import type { AppAccessTokens } from './apps/app-access-tokens.ts'
+import type { AppProvider } from './apps/provider.ts'
 import type { RecordBillingEvent } from './billing-event-recorder.ts'
 import type { Services as IdentityServices } from './identity/services.ts'
 import type { Assignments } from './live/assignments.ts'
@@ -17,6 +19,9 @@ import type { FindRegionStatuses } from './views/region-statuses.ts'
 
 export interface Services extends IdentityServices {
   readonly temporal: Client
+  readonly appAccessTokens: AppAccessTokens
+  /** Undefined where no apps can be connected. */
+  readonly appProvider: AppProvider | undefined
   readonly relaySessions: RelaySessionWorkflows
   readonly subscriptions: SubscriptionWorkflows
   readonly billing: Billing

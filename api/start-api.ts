@@ -26,6 +26,9 @@ import { createRelaySessionWorkflows } from '../workflows/relay-session-client.t
 import { createSubscriptionWorkflows } from '../workflows/subscription-client.ts'
 import { createAdmit } from './admission/admission.ts'
 import { createAuthenticate } from './admission/authentication.ts'
+import { createAppAccessTokens } from './apps/app-access-tokens.ts'
+import { createAppProvider } from './apps/provider.ts'
+import { createTokenMetrics } from './apps/token-metrics.ts'
 import { createBillingEventRecorder } from './billing-event-recorder.ts'
 import { createDeliveries } from './deliveries.ts'
 import { basePath, createApp, invalidHttpRequest } from './http/app.ts'
@@ -154,6 +157,8 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     deliveries,
     rateLimits: createRateLimits(sql, config.rateLimits),
     accessTokens: createAccessTokens(config),
+    appAccessTokens: createAppAccessTokens(config),
+    appProvider: await createAppProvider({ config, sql, log, sealing, metrics: createTokenMetrics(registry) }),
     recordAuditAttempt: createRecordAuditAttempt(sql),
     passwords: createPasswords(),
     mailer: createMailer({ config, log, sealing }),

@@ -1,13 +1,19 @@
 /** Routes outside `/api/v1`: health checks, metrics, documentation, and the program of relays. */
 import { Router } from '@koa/router'
+import type { Context } from 'koa'
 import type { Registry } from 'prom-client'
 import { listRelayPrograms } from '../db/fleet/relay-programs.ts'
 import { countAliveWorkers } from '../db/operations/workers.ts'
 import { countUndeliveredCommands } from '../db/relay/commands.ts'
+import { clientAddress } from '../platform/koa/client-address.ts'
 import { memoizeWithTtl } from '../platform/memoize-with-ttl.ts'
 import { isTemporalReachable, oldestTaskSeconds } from '../platform/temporal.ts'
 import { relayBundle } from '../providers/relay/relay-bundle.ts'
+import { issuerPath, sourceDocumentOf, sourceDocumentPath } from './apps/app-addresses.ts'
+import type { AppProvider } from './apps/provider.ts'
+import { clientNetwork } from './http/ip-networks.ts'
 import { Refusal } from './http/refusals.ts'
+import { addHeaders, setHeaders } from './http/responses.ts'
 import { renderMetrics } from './metrics/metrics-endpoint.ts'
 import { openapiDocument } from './openapi/document.ts'
 import { addPageRoutes } from './openapi/page-routes.ts'
@@ -80,7 +86,31 @@ export function createUnversionedRoutes({ services, registry, routes, isReady, i
     ctx.body = program.code
   })
 
+  addAppRoutes(router, services, isReady)
   return router
+}
+
+/** The endpoints of oidc-provider that apps use. Without a provider none of them exists. */
+function addAppRoutes(router: Router, { appProvider, config, rateLimits }: Services, isReady: () => boolean): void {
+  if (!appProvider) return
+  const sourceDocument = sourceDocumentOf(config)
+  router.get(sourceDocumentPath, (ctx) => {
+    ctx.set('Cache-Control', 'public, max-age=300')
+    ctx.body = sourceDocument
+  })
+  const serve = (provider: AppProvider, limit?: 'app_authorize' | 'app_token') => async (ctx: Context) => {
+    if (!isReady()) throw new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
+    if (limit) addHeaders(ctx, await rateLimits.count(limit, clientNetwork(clientAddress(ctx))))
+    setHeaders(ctx)
+    await provider.handle(ctx)
+  }
+  for (const document of ['openid-configuration', 'oauth-authorization-server'])
+    router.get(`${issuerPath}/.well-known/${document}`, serve(appProvider))
+  router.get(`${issuerPath}/jwks`, serve(appProvider))
+  router.get(`${issuerPath}/auth`, serve(appProvider, 'app_authorize'))
+  router.get(`${issuerPath}/auth/:id`, serve(appProvider, 'app_authorize'))
+  router.post(`${issuerPath}/token`, serve(appProvider, 'app_token'))
+  router.post(`${issuerPath}/token/revocation`, serve(appProvider, 'app_token'))
 }
 
 type Check = 'ok' | 'failing'

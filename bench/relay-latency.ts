@@ -53,7 +53,7 @@ export async function reserve(
 ): Promise<RelaySessionRow> {
   const outcome = await startRelay(sql, {
     userId,
-    authSessionId,
+    by: { authSessionId },
     connectionId,
     region: { named: region },
     regions: config.regions,

@@ -570,6 +570,106 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/auth/apps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List connected apps
+         * @description The apps that act for the account, in the order in which they were connected.
+         */
+        get: operations["listConnectedApps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/apps/{client_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Disconnect an app
+         * @description Ends all sign-ins of the app at once, with their tokens, and deletes its play key: addresses that it got play no more.
+         */
+        delete: operations["disconnectApp"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/apps/requests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the request of an app
+         * @description What an app asks for whose authorization request has arrived in the browser of the user. Another account cannot see it once it is decided.
+         */
+        get: operations["getAppRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/apps/requests/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve the request of an app
+         * @description Binds the request to the account. The app gets its tokens when the browser has come back. Safe to repeat.
+         */
+        post: operations["approveAppRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/apps/requests/{id}/deny": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deny the request of an app
+         * @description The app learns of it when the browser has come back. Safe to repeat.
+         */
+        post: operations["denyAppRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/auth/oauth/providers": {
         parameters: {
             query?: never;
@@ -1296,6 +1396,54 @@ export interface paths {
          *     **Limit:** 60 requests a minute for each account (`manifest`), unless the service is configured otherwise.
          */
         get: operations["listRegions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the ingests for the OBS source
+         * @description One entry for each connection of the account, the one that was used last first. The list has no pages and no secrets.
+         *
+         *     Errors of this operation are flat, as those of OAuth: `{"error":"…","error_description":"…"}`, with the codes of other operations except `invalid_token` and `server_error`.
+         *
+         *     **Limit:** 120 requests a minute for each account (`ingests`), unless the service is configured otherwise.
+         */
+        get: operations["listIngests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/ingests/{id}/url": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the address to play an ingest from
+         * @description An SRT address with the app's play key, which stays valid over sessions as long as the id does. 404 for an id that is not in the list any more, and while the address is not known because no relay runs.
+         *
+         *     Errors of this operation are flat, as those of OAuth: `{"error":"…","error_description":"…"}`, with the codes of other operations except `invalid_token` and `server_error`.
+         *
+         *     **Limit:** 120 requests a minute for each account (`ingests`), unless the service is configured otherwise.
+         */
+        get: operations["resolveIngest"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2377,6 +2525,18 @@ export interface components {
             occurred_at: string | null;
             error: string | null;
         };
+        ConnectedApp: {
+            client_id: string;
+            name: string;
+            /** @description What the app may do. */
+            scopes: ("ingests:read" | "relay:read" | "relay:control")[];
+            /** @description How many computers the app is signed in on; 0 when only the address that it got still plays. */
+            sign_ins: number;
+            /** Format: date-time */
+            connected_at: string;
+            /** Format: date-time */
+            last_used_at: string;
+        };
         Connection: {
             name: string;
             /** @description The live session of the connection; null when it has none. */
@@ -2411,10 +2571,16 @@ export interface components {
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
+        };
+        /** @description The body of errors as OAuth has them. */
+        FlatError: {
+            error: string;
+            /** @description For people. It may change at any time. */
+            error_description: string;
         };
         IngestSummary: {
             publishing: boolean;
@@ -2842,8 +3008,8 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description attempt_denied */
-        attempt_denied: {
+        /** @description attempt_denied, insufficient_scope */
+        "attempt_denied.insufficient_scope": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2903,8 +3069,8 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description email_not_verified */
-        email_not_verified: {
+        /** @description email_not_verified, insufficient_scope */
+        "email_not_verified.insufficient_scope": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2925,6 +3091,16 @@ export interface components {
         };
         /** @description forbidden */
         forbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description forbidden, insufficient_scope */
+        "forbidden.insufficient_scope": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -2963,6 +3139,46 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description insufficient_scope */
+        insufficient_scope: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description insufficient_scope */
+        "insufficient_scope.flat": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FlatError"];
+            };
+        };
+        /** @description insufficient_scope, recent_sign_in_required */
+        "insufficient_scope.recent_sign_in_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description insufficient_scope, relay_access_denied, relay_limit_reached, usage_exhausted */
+        "insufficient_scope.relay_access_denied.relay_limit_reached.usage_exhausted": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description internal_error */
         internal_error: {
             headers: {
@@ -2971,6 +3187,16 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description internal_error */
+        "internal_error.flat": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FlatError"];
             };
         };
         /** @description invalid_credentials */
@@ -3109,6 +3335,16 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description not_found */
+        "not_found.flat": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FlatError"];
+            };
+        };
         /** @description password_not_set */
         password_not_set: {
             headers: {
@@ -3162,24 +3398,17 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description recent_sign_in_required */
-        recent_sign_in_required: {
+        /** @description rate_limited */
+        "rate_limited.flat": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                 [name: string]: unknown;
             };
             content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description relay_access_denied, relay_limit_reached, usage_exhausted */
-        "relay_access_denied.relay_limit_reached.usage_exhausted": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
+                "application/json": components["schemas"]["FlatError"];
             };
         };
         /** @description temporarily_unavailable */
@@ -3193,6 +3422,17 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description temporarily_unavailable */
+        "temporarily_unavailable.flat": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FlatError"];
+            };
+        };
         /** @description unauthorized */
         unauthorized: {
             headers: {
@@ -3202,6 +3442,17 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description unauthorized */
+        "unauthorized.flat": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["FlatError"];
             };
         };
         /** @description unsupported_media_type */
@@ -3543,6 +3794,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -3599,6 +3851,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -3645,6 +3898,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -3670,6 +3924,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -3697,6 +3952,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -3726,6 +3982,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -3759,6 +4016,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["invalid_credentials.unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             409: components["responses"]["password_not_set"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
@@ -3799,7 +4057,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["invalid_credentials.unauthorized"];
-            403: components["responses"]["recent_sign_in_required"];
+            403: components["responses"]["insufficient_scope.recent_sign_in_required"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -3871,7 +4129,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["invalid_credentials.unauthorized"];
-            403: components["responses"]["recent_sign_in_required"];
+            403: components["responses"]["insufficient_scope.recent_sign_in_required"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -3897,6 +4155,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -3934,7 +4193,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["recent_sign_in_required"];
+            403: components["responses"]["insufficient_scope.recent_sign_in_required"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -3969,6 +4228,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -4018,6 +4278,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -4154,6 +4415,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -4180,7 +4442,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["attempt_denied"];
+            403: components["responses"]["attempt_denied.insufficient_scope"];
             404: components["responses"]["not_found"];
             410: components["responses"]["attempt_expired"];
             500: components["responses"]["internal_error"];
@@ -4208,8 +4470,167 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             410: components["responses"]["attempt_consumed.attempt_expired"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    listConnectedApps: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        apps: components["schemas"]["ConnectedApp"][];
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    disconnectApp: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the app. */
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success, without a body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    getAppRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the request, from the address of its page. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        client_id: string;
+                        name: string;
+                        /** @description What the app may do. */
+                        scopes: ("ingests:read" | "relay:read" | "relay:control")[];
+                        /** @enum {string} */
+                        status: "pending" | "approved" | "denied";
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        expires_at: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    approveAppRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the request, from the address of its page. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Where the browser goes next. It leads to the app only in the browser that the request began in. */
+                        continue_url: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    denyAppRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the request, from the address of its page. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Where the browser goes next. It leads to the app only in the browser that the request began in. */
+                        continue_url: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -4292,6 +4713,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             410: components["responses"]["merge_expired"];
             413: components["responses"]["payload_too_large"];
@@ -4389,6 +4811,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             409: components["responses"]["last_sign_in_method"];
             500: components["responses"]["internal_error"];
@@ -4513,6 +4936,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -4539,6 +4963,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -4601,6 +5026,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -4616,6 +5042,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             501: components["responses"]["not_available"];
             503: components["responses"]["temporarily_unavailable"];
@@ -4664,6 +5091,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -4713,7 +5141,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["email_not_verified"];
+            403: components["responses"]["email_not_verified.insufficient_scope"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -4760,6 +5188,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -4896,6 +5325,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -4923,6 +5353,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -4953,6 +5384,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
@@ -4981,6 +5413,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
@@ -5045,7 +5478,7 @@ export interface operations {
             };
             400: components["responses"]["idempotency_key_invalid.idempotency_key_required.invalid_request"];
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["relay_access_denied.relay_limit_reached.usage_exhausted"];
+            403: components["responses"]["insufficient_scope.relay_access_denied.relay_limit_reached.usage_exhausted"];
             409: components["responses"]["connection_limit"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
@@ -5086,6 +5519,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -5129,6 +5563,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
@@ -5170,6 +5605,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -5283,6 +5719,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
@@ -5313,6 +5750,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -5341,6 +5779,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             409: components["responses"]["connection_in_use"];
             429: components["responses"]["rate_limited"];
@@ -5373,6 +5812,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -5410,6 +5850,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             409: components["responses"]["play_key_limit"];
             413: components["responses"]["payload_too_large"];
@@ -5442,6 +5883,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
@@ -5481,6 +5923,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -5521,6 +5964,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -5592,7 +6036,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -5792,9 +6236,83 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    listIngests: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        ingests: {
+                            /** @description Without a secret. It stays the same as long as the address does, and changes with it. */
+                            id: string;
+                            name: string;
+                            /** @description The region and the state, for people. */
+                            detail: string;
+                            /** @description Whether a stream comes in. */
+                            online: boolean;
+                            bitrate_kbps: number;
+                        }[];
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized.flat"];
+            403: components["responses"]["insufficient_scope.flat"];
+            429: components["responses"]["rate_limited.flat"];
+            500: components["responses"]["internal_error.flat"];
+            503: components["responses"]["temporarily_unavailable.flat"];
+        };
+    };
+    resolveIngest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ingest. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        url: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized.flat"];
+            403: components["responses"]["insufficient_scope.flat"];
+            404: components["responses"]["not_found.flat"];
+            429: components["responses"]["rate_limited.flat"];
+            500: components["responses"]["internal_error.flat"];
+            503: components["responses"]["temporarily_unavailable.flat"];
         };
     };
     getCapacity: {
@@ -5868,7 +6386,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["forbidden"];
+            403: components["responses"]["forbidden.insufficient_scope"];
             409: components["responses"]["already_subscribed"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
@@ -5955,6 +6473,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };
@@ -5986,6 +6505,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
@@ -6018,6 +6538,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
@@ -6047,6 +6568,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
@@ -6087,6 +6609,7 @@ export interface operations {
             };
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
             409: components["responses"]["invalid_transition"];
             413: components["responses"]["payload_too_large"];

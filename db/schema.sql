@@ -6,6 +6,61 @@ create table api_probe (
   failing_since timestamptz
 );
 
+create table app_grants (
+  id           uuid        not null default gen_random_uuid() primary key,
+  user_id      uuid        not null references users(id) on delete cascade,
+  client_id    text        not null,
+  scopes       text[]      not null,
+  ip           text        not null,
+  user_agent   text        not null,
+  generation   integer     not null default 0,
+  rotated_at   timestamptz,
+  created_at   timestamptz not null default now(),
+  connected_at timestamptz,
+  last_used_at timestamptz not null default now(),
+  expires_at   timestamptz not null,
+  ended_at     timestamptz,
+  ended_for    text,
+  constraint app_grants_check check ((ended_at is null) = (ended_for is null))
+);
+
+create index app_grants_ended on app_grants (ended_at) where ended_at is not null;
+create index app_grants_expired on app_grants (expires_at);
+create index app_grants_user on app_grants (user_id);
+
+create table app_requests (
+  id_hash        bytea       not null primary key check (length(id_hash) = 32),
+  client_id      text        not null,
+  scopes         text[]      not null,
+  payload_sealed text        not null,
+  ip             text        not null,
+  user_agent     text        not null,
+  user_id        uuid references users(id) on delete cascade,
+  decision       text check (decision = any (array['approved', 'denied'])),
+  decided_at     timestamptz,
+  created_at     timestamptz not null default now(),
+  expires_at     timestamptz not null,
+  constraint app_requests_check check ((user_id is null) = (decision is null))
+);
+
+create index app_requests_expired on app_requests (expires_at);
+create index app_requests_user on app_requests (user_id) where user_id is not null;
+
+create table app_tokens (
+  token_hash  bytea       not null primary key check (length(token_hash) = 32),
+  grant_id    uuid        not null references app_grants(id) on delete cascade,
+  kind        text        not null check (kind = any (array['code', 'refresh'])),
+  generation  integer     not null,
+  payload     jsonb       not null,
+  created_at  timestamptz not null default now(),
+  consumed_at timestamptz,
+  expires_at  timestamptz not null
+);
+
+create index app_tokens_consumed on app_tokens (consumed_at) where consumed_at is not null;
+create index app_tokens_expired on app_tokens (expires_at);
+create index app_tokens_grant on app_tokens (grant_id);
+
 create table audit_entries (
   id             bigint      not null generated always as identity primary key,
   at             timestamptz not null default now(),

@@ -3,23 +3,26 @@
  * route needs.
  */
 
-import type { LiveRelays } from '../../db/relay/sessions.ts'
+import { getStoredStreamToken } from '../../db/identity/users.ts'
+import { type LiveRelays, listLiveSessions } from '../../db/relay/sessions.ts'
 import {
   type Admission,
   type AdmissionRequest,
   admitUsers,
   admitUsersWithRelays,
 } from '../../db/transactions/admit-users.ts'
+import type { AppScope } from '../../domain/identity/apps.ts'
 import { batch } from '../../platform/batch.ts'
 import type { RateLimitName } from '../../platform/config/values.ts'
+import { type AppCaller, isApp } from '../apps/app-access-tokens.ts'
 import { clientNetwork } from '../http/ip-networks.ts'
 import { rateLimitKey } from '../http/rate-limits.ts'
-import { invalidToken } from '../http/refusals.ts'
+import { insufficientScope, invalidToken } from '../http/refusals.ts'
 import type { Credentials } from '../http/requests.ts'
 import type { Admitted } from '../http/served-route.ts'
 import { type AccountSummary, admitUsersWithSummary } from '../identity/account-summaries.ts'
 import type { Services } from '../services.ts'
-import { type Authenticate, verifyAccessToken } from './authentication.ts'
+import { type Authenticate, createAdmitApp, verifyAccessToken } from './authentication.ts'
 import type { CallerKind } from './callers.ts'
 
 /** What a route can have read together with the admission of its caller. */
@@ -33,7 +36,9 @@ export type ReadName = keyof Reads
 /** What the admission of a route's requests depends on. */
 export interface AdmissionTerms {
   readonly caller: CallerKind
-  /** Counted per user if `caller` is `user` or `relay_watcher`, otherwise per client network. */
+  /** What an app needs, where `caller` includes apps. */
+  readonly scope?: AppScope
+  /** Counted per account where `caller` has one, otherwise per client network. */
   readonly limit?: RateLimitName
   /** Set if the handler counts the request itself, because not every request counts. */
   readonly isCountedByHandler?: true
@@ -48,10 +53,11 @@ export interface AdmissionTerms {
 /** Refuses with the codes of `Authenticate`. */
 export type Admit = (terms: AdmissionTerms, credentials: Credentials) => Promise<Admitted>
 
-type Deps = Pick<Services, 'config' | 'sql' | 'accessTokens' | 'rateLimits'>
+type Deps = Pick<Services, 'config' | 'sql' | 'accessTokens' | 'appAccessTokens' | 'rateLimits'>
 
 export function createAdmit(deps: Deps, authenticate: Authenticate): Admit {
-  const { config, sql, accessTokens, rateLimits } = deps
+  const { config, sql, rateLimits } = deps
+  const admitApp = createAdmitApp(deps)
   /** Concurrent requests share a statement. */
   const admissions: {
     [Name in ReadName | 'nothing']: (request: AdmissionRequest) => Promise<AnyAdmission | undefined>
@@ -61,10 +67,31 @@ export function createAdmit(deps: Deps, authenticate: Authenticate): Admit {
     account_summary: batch((requests: AdmissionRequest[]) => admitUsersWithSummary(sql, config, requests)),
   }
 
+  const admitAppFor = async (terms: AdmissionTerms, app: AppCaller): Promise<Admitted> => {
+    await admitApp(app, terms.caller === 'user' ? undefined : terms.scope)
+    const limit = countedLimit(terms)
+    const headers = limit ? await rateLimits.count(limit, app.userId) : undefined
+    return { caller: app, headers, read: await readForApp(terms.reads, app) }
+  }
+
+  const readForApp = async (
+    name: ReadName | undefined,
+    { userId }: AppCaller,
+  ): Promise<Reads[ReadName] | undefined> => {
+    if (name === undefined) return undefined
+    if (name !== 'live_relays') throw insufficientScope()
+    const [streamToken, sessions] = await Promise.all([
+      getStoredStreamToken(sql, userId),
+      listLiveSessions(sql, userId),
+    ])
+    return { streamToken, sessions }
+  }
+
   const admitUser: Admit = async (terms, credentials) => {
-    const user = await verifyAccessToken(accessTokens, credentials.header)
+    const user = await verifyAccessToken(deps, credentials.header)
+    if (isApp(user)) return admitAppFor(terms, user)
     if (terms.isSignInCheckedByHandler) {
-      const confirm = () => admitUser({ caller: 'user' }, credentials)
+      const confirm = () => admitUser({ caller: terms.caller }, credentials)
       return { caller: user, read: undefined, headers: undefined, confirm }
     }
     const { userId, authSessionId } = user
@@ -77,8 +104,8 @@ export function createAdmit(deps: Deps, authenticate: Authenticate): Admit {
   }
 
   return async (terms, credentials) => {
-    if (terms.caller === 'user') return admitUser(terms, credentials)
-    const caller = await authenticate(terms.caller, credentials)
+    if (terms.caller === 'user' || terms.caller === 'user_or_app') return admitUser(terms, credentials)
+    const caller = await authenticate(terms.caller, credentials, terms.scope)
     const limit = countedLimit(terms)
     const headers = limit
       ? await rateLimits.count(limit, limitSubject(terms.caller, caller, credentials.ip))
@@ -93,4 +120,4 @@ const countedLimit = ({ limit, isCountedByHandler }: AdmissionTerms) => (isCount
 
 /** The caller's user id or network, whichever the limits of the route count by. */
 const limitSubject = (kind: CallerKind, caller: unknown, ip: string): string =>
-  kind === 'relay_watcher' ? (caller as { userId: string }).userId : clientNetwork(ip)
+  kind === 'relay_watcher' || kind === 'app' ? (caller as { userId: string }).userId : clientNetwork(ip)

@@ -88,9 +88,13 @@ const handleErrors =
       if (refusal.status === 503 && error instanceof Refusal) log.info(fields, 'request refused for now')
       else if (refusal.status >= 500) log.error({ ...fields, err: error }, 'request failed')
       addHeaders(ctx, refusal.headers)
-      send(ctx, refusal.status, refusal.body)
+      send(ctx, refusal.status, isFlatPath(ctx) ? refusal.flatBody : refusal.body)
     }
   }
+
+/** Paths of protocols whose errors are flat: those of the provider for apps, and those that the OBS source reads. */
+const isFlatPath = (ctx: Context): boolean => isTargetValid(ctx) && flatPath.test(ctx.path)
+const flatPath = /^(\/oauth|\/api\/v1\/ingests)(\/|$)/
 
 function toRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error

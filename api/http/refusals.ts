@@ -22,6 +22,7 @@ export const refusals = {
   ],
   email_not_verified: [403, 'Verify your email address first.'],
   account_disabled: [403, 'This account is disabled. Contact support.'],
+  insufficient_scope: [403, 'This app may not do this. Connect it again with the permission.'],
   forbidden: [403, 'This is not allowed.'],
   not_found: [404, 'Not found.'],
   method_not_allowed: [405, 'This path does not support this method. The Allow header lists supported methods.'],
@@ -82,7 +83,25 @@ export class Refusal extends Error {
   get body() {
     return { error: { code: this.code, message: this.message } }
   }
+
+  /** As OAuth has it, for paths whose clients know nothing else. */
+  get flatBody() {
+    return { error: flatCodes[this.code] ?? this.code, error_description: this.message }
+  }
 }
+
+const flatCodes: Partial<Record<RefusalCode, string>> = {
+  unauthorized: 'invalid_token',
+  internal_error: 'server_error',
+}
+
+/** For an app whose access token is valid, but not for this. */
+export const insufficientScope = (scope?: string): Refusal =>
+  new Refusal('insufficient_scope', {
+    headers: {
+      'WWW-Authenticate': `Bearer error="insufficient_scope"${scope === undefined ? '' : `, scope="${scope}"`}`,
+    },
+  })
 
 /** For a request whose access token was issued by this service, but is no longer valid. */
 export const invalidToken = (): Refusal =>

@@ -5,11 +5,14 @@
 import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Database } from '../../db/connection.ts'
+import { areGrantsAlive } from '../../db/identity/app-grants.ts'
 import { areAuthSessionsAlive } from '../../db/identity/auth-sessions.ts'
 import { takeConnection } from '../../platform/http-upgrades.ts'
 import type { Logger } from '../../platform/log.ts'
 import { type PeriodicTask, startPeriodicTask } from '../../platform/periodic-task.ts'
+import { isApp } from '../apps/app-access-tokens.ts'
 import { Refusal } from '../http/refusals.ts'
+import type { TokenUser } from '../identity/access-tokens.ts'
 import { checkHandshake, relaySubprotocol } from './handshake.ts'
 import type { RelayFeed } from './relay-feed.ts'
 import type { DropReason, RelaySocketMetrics } from './relay-socket-metrics.ts'
@@ -187,18 +190,19 @@ export function createRelaySockets({ sql, log, feed, metrics, limits }: Deps): R
   }
 }
 
-/** The clients of users whose access token has expired or whose sign-in has ended. */
+const isUser = (caller: RelayWatcher): caller is TokenUser => 'authSessionId' in caller
+
+/** The clients of users and apps whose access token has expired, or whose sign-in or grant has ended. */
 async function listSignedOut(sql: Database, clients: ReadonlySet<Client>): Promise<Client[]> {
-  const users = [...clients].flatMap((client) =>
-    'sessionId' in client.caller ? [] : [{ client, user: client.caller }],
-  )
-  if (users.length === 0) return []
-  const areAlive = await areAuthSessionsAlive(
-    sql,
-    users.map(({ user }) => user),
-  )
+  const callers = [...clients].flatMap((client) => ('sessionId' in client.caller ? [] : [client.caller]))
+  const [users, apps] = [callers.filter(isUser), callers.filter(isApp)]
+  const areUsersAlive = users.length === 0 ? [] : await areAuthSessionsAlive(sql, users)
+  const areAppsAlive = apps.length === 0 ? [] : await areGrantsAlive(sql, apps)
   const now = Date.now() / 1000
-  return users
-    .filter(({ user }, index) => !areAlive[index] || user.tokenExpiresAtSeconds <= now)
-    .map(({ client }) => client)
+  const alive = new Set<RelayWatcher>(
+    [...users.filter((_, index) => areUsersAlive[index]), ...apps.filter((_, index) => areAppsAlive[index])].filter(
+      ({ tokenExpiresAtSeconds }) => tokenExpiresAtSeconds > now,
+    ),
+  )
+  return [...clients].filter(({ caller }) => !('sessionId' in caller) && !alive.has(caller))
 }

@@ -1,4 +1,5 @@
 /** Who may watch relay sessions through `GET /relay/ws`. */
+import type { AppCaller } from '../apps/app-access-tokens.ts'
 import type { TokenUser } from '../identity/access-tokens.ts'
 
 /** The holder of a session's `relay_ws_token`. */
@@ -8,5 +9,5 @@ export interface SessionTokenHolder {
   readonly sessionId: string
 }
 
-/** A user watches all sessions of the account, while the access token and its sign-in are valid. */
-export type RelayWatcher = SessionTokenHolder | TokenUser
+/** A user or an app watches all sessions of the account, while the access token and its sign-in or grant are valid. */
+export type RelayWatcher = SessionTokenHolder | TokenUser | AppCaller

@@ -6,7 +6,7 @@ import type { Route } from '../routes/route.ts'
 import { describeOperation, type Operation } from './operations.ts'
 import { describeErrorReplies, errorExamples, headers } from './replies.ts'
 import { createSchemaConverter } from './schemas.ts'
-import { securitySchemes } from './security.ts'
+import { describeSecuritySchemes } from './security.ts'
 import { tags } from './tags.ts'
 import { describeUnversioned } from './unversioned.ts'
 import { describeWebhooks } from './webhooks.ts'
@@ -37,6 +37,10 @@ const ErrorBody = z
   })
   .describe('The body of every error.')
 
+const FlatErrorBody = z
+  .object({ error: z.string(), error_description: z.string().describe('For people. It may change at any time.') })
+  .describe('The body of errors as OAuth has them.')
+
 /** @param apiUrl the base URL of the described server. */
 export function openapiDocument(routes: readonly Route[], apiUrl: string): OpenapiDocument {
   const converter = createSchemaConverter()
@@ -47,7 +51,11 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
   }
   Object.assign(paths, describeUnversioned(converter))
   const webhooks = describeWebhooks(converter)
-  const components = { Error: converter.convert(ErrorBody), ...converter.components }
+  const components = {
+    Error: converter.convert(ErrorBody),
+    FlatError: converter.convert(FlatErrorBody),
+    ...converter.components,
+  }
   return {
     openapi: '3.1.0',
     info: { title: 'Relay control plane', version: '1', description },
@@ -56,7 +64,7 @@ export function openapiDocument(routes: readonly Route[], apiUrl: string): Opena
     paths,
     webhooks,
     components: {
-      securitySchemes,
+      securitySchemes: describeSecuritySchemes(apiUrl),
       schemas: Object.fromEntries(Object.entries(components).toSorted(([a], [b]) => a.localeCompare(b, 'en'))),
       responses: describeErrorReplies(routes),
       headers,

@@ -3,7 +3,7 @@ import { type RateLimitName, rateLimitDefaults } from '../../platform/config/val
 import type { Route } from '../routes/route.ts'
 import { describeErrors, describeJson, describeSuccesses, listErrorCodes } from './replies.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
-import { securityByCaller } from './security.ts'
+import { describeSecurity } from './security.ts'
 import { tagOf } from './tags.ts'
 
 export interface Operation {
@@ -26,7 +26,7 @@ export function describeOperation(route: Route, converter: SchemaConverter): Ope
     description: [route.description, ...describeLimit(route), ...describeDeprecation(route)].join('\n\n'),
     tags: [tagOf(route.path)],
     ...(route.deprecated ? { deprecated: true } : {}),
-    security: securityByCaller[route.caller],
+    security: describeSecurity(route),
     parameters: [
       ...describeParameters('path', route.params, converter),
       ...describeParameters('query', route.query, converter),
@@ -38,11 +38,16 @@ export function describeOperation(route: Route, converter: SchemaConverter): Ope
       ),
     ],
     ...(requestBody ? { requestBody } : {}),
-    responses: { ...describeSuccesses(route, converter), ...describeErrors(listErrorCodes(route)) },
+    responses: { ...describeSuccesses(route, converter), ...describeErrors(listErrorCodes(route), route.errors) },
   }
 }
 
-const limitSubjects: Readonly<Record<string, string>> = { user: 'account', relay_watcher: 'account' }
+const limitSubjects: Readonly<Record<string, string>> = {
+  user: 'account',
+  user_or_app: 'account',
+  app: 'account',
+  relay_watcher: 'account',
+}
 
 function describeLimit({ limit, caller }: Route): string[] {
   if (!limit) return []

@@ -1,6 +1,6 @@
 /** The replies of an operation: successes from its schemas, errors from the table of refusals. */
 import type { Example, Examples } from '../http/operation-text.ts'
-import { type RefusalCode, refusals } from '../http/refusals.ts'
+import { Refusal, type RefusalCode, refusals } from '../http/refusals.ts'
 import type { Route } from '../routes/route.ts'
 import type { JsonSchema, SchemaConverter } from './schemas.ts'
 
@@ -90,13 +90,15 @@ export function listErrorCodes(route: Route): RefusalCode[] {
   if (route.body || route.query) codes.add('invalid_request')
   if (route.body) codes.add('payload_too_large').add('unsupported_media_type')
   if (route.bytesMax !== undefined) codes.add('invalid_request').add('payload_too_large')
-  if (route.caller === 'user' || route.caller === 'maybe_user') codes.add('unauthorized')
-  if (route.caller === 'relay_watcher') codes.add('unauthorized').add('forbidden')
+  if (userCallers.has(route.caller)) codes.add('unauthorized').add('insufficient_scope')
+  if (route.caller === 'relay_watcher') codes.add('forbidden')
   if (route.caller === 'operator') codes.add('invalid_operator').add('not_found').add('rate_limited')
   if (route.caller === 'operator' && route.method !== 'GET') codes.add('forbidden').add('unsupported_media_type')
   if (route.limit) codes.add('rate_limited')
   return [...codes].sort()
 }
+
+const userCallers = new Set<Route['caller']>(['user', 'maybe_user', 'user_or_app', 'app', 'relay_watcher'])
 
 const codesByStatus = (codes: readonly RefusalCode[]): Map<number, RefusalCode[]> => {
   const statuses = new Map<number, RefusalCode[]>()
@@ -108,13 +110,17 @@ const codesByStatus = (codes: readonly RefusalCode[]): Map<number, RefusalCode[]
 }
 
 /** Operations with the same error codes share the description of the reply. */
-const errorReplyName = (codes: readonly RefusalCode[]): string => codes.join('.')
+const errorReplyName = (codes: readonly RefusalCode[], form: Route['errors']): string =>
+  [...codes, ...(form ? [form] : [])].join('.')
 
-export const describeErrors = (codes: readonly RefusalCode[]): Record<string, { readonly $ref: string }> =>
+export const describeErrors = (
+  codes: readonly RefusalCode[],
+  form: Route['errors'],
+): Record<string, { readonly $ref: string }> =>
   Object.fromEntries(
     [...codesByStatus(codes)].map(([status, list]) => [
       status,
-      { $ref: `#/components/responses/${errorReplyName(list)}` },
+      { $ref: `#/components/responses/${errorReplyName(list, form)}` },
     ]),
   )
 
@@ -122,18 +128,25 @@ export const describeErrors = (codes: readonly RefusalCode[]): Record<string, { 
 export const describeErrorReplies = (routes: readonly Route[]): Record<string, object> =>
   Object.fromEntries(
     routes
-      .flatMap((route) => [...codesByStatus(listErrorCodes(route))])
-      .map(([status, codes]) => [errorReplyName(codes), describeErrorReply(status, codes)] as const)
+      .flatMap((route) => [...codesByStatus(listErrorCodes(route))].map((entry) => [...entry, route.errors] as const))
+      .map(([status, codes, form]) => [errorReplyName(codes, form), describeErrorReply(status, codes, form)] as const)
       .toSorted(([a], [b]) => a.localeCompare(b, 'en')),
   )
 
-const describeErrorReply = (status: number, codes: readonly RefusalCode[]) => ({
+const describeErrorReply = (status: number, codes: readonly RefusalCode[], form: Route['errors']) => ({
   description: codes.join(', '),
   headers: referToHeaders('X-Request-Id', ...headersOfError(status)),
   content: {
     'application/json': {
-      schema: { $ref: '#/components/schemas/Error' },
-      examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+      schema: { $ref: `#/components/schemas/${form === 'flat' ? 'FlatError' : 'Error'}` },
+      examples: Object.fromEntries(
+        codes.map((code) => [
+          code,
+          form === 'flat'
+            ? { summary: code, value: new Refusal(code).flatBody }
+            : { $ref: `#/components/examples/${code}` },
+        ]),
+      ),
     },
   },
 })

@@ -22,6 +22,12 @@ const allTags: readonly Tag[] = [
     prefixes: ['/auth/plugin'],
   },
   {
+    name: 'Connected apps',
+    description:
+      'Apps that act for an account with tokens of their own, such as the OBS source. They sign in with the authorization code flow; the addresses are in `/oauth/.well-known/openid-configuration`.',
+    prefixes: ['/auth/apps', '/ingests'],
+  },
+  {
     name: 'Linked accounts',
     description: 'Sign-in with Twitch, Google and Discord, and linking of these accounts to an account.',
     prefixes: ['/auth/oauth', '/auth/merge'],

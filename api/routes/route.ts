@@ -37,6 +37,8 @@ interface Parts<
   readonly answers: Readonly<Record<number, z.ZodType | null>>
   /** Headers of successes beside those of every operation, by status. */
   readonly replyHeaders?: Readonly<Record<number, readonly 'Idempotent-Replayed'[]>>
+  /** Set for errors as OAuth has them; see `api/http/app.ts`. */
+  readonly errors?: 'flat'
   /** The error codes of the route, in addition to those of every route: see `api/openapi/replies.ts`. */
   readonly refuses: readonly RefusalCode[]
   handle(
@@ -75,6 +77,8 @@ export const route = {
   none: declare<'none'>(),
   user: declare<'user'>(),
   maybeUser: declare<'maybe_user'>(),
+  app: declare<'app'>(),
+  userOrApp: declare<'user_or_app'>(),
   operator: declare<'operator'>(),
   relay: declare<'relay'>(),
   relayWatcher: declare<'relay_watcher'>(),

@@ -30,7 +30,7 @@ export function secretChecks(target: Target, database: DatabaseAccess): Check[] 
   ]
 }
 
-const listSecrets = ({ jwt, relayAuthSecrets, oauthEncryptionKeys, billing, operatorPassword }: Config) =>
+const listSecrets = ({ jwt, relayAuthSecrets, oauthEncryptionKeys, billing, operatorPassword, apps }: Config) =>
   [
     { variable: 'SVC_JWT_SECRET', values: [jwt.secret] },
     { variable: 'SVC_JWT_SECRET_PREVIOUS', values: [jwt.previousSecret] },
@@ -38,6 +38,7 @@ const listSecrets = ({ jwt, relayAuthSecrets, oauthEncryptionKeys, billing, oper
     { variable: 'OAUTH_ENCRYPTION_KEY', values: oauthEncryptionKeys.map(({ key }) => key) },
     { variable: 'SVC_BILLING_WEBHOOK_SECRET', values: billing.webhookSecrets },
     { variable: 'SVC_OPERATOR_PASSWORD', values: [operatorPassword] },
+    { variable: 'SVC_OAUTH_SIGNING_KEYS', values: apps?.signingKeys.map(({ d }) => d) ?? [] },
   ].flatMap(({ variable, values }) => values.flatMap((value) => (value === undefined ? [] : [{ variable, value }])))
 
 async function checkSecrets(

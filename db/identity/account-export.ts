@@ -56,6 +56,17 @@ export const exportedTables: readonly ExportedTable[] = [
     leftOut: {},
   },
   {
+    table: 'app_grants',
+    columns: words(`
+      id user_id client_id scopes ip user_agent created_at connected_at last_used_at expires_at ended_at ended_for`),
+    leftOut: { generation: internal, rotated_at: internal },
+  },
+  {
+    table: 'app_requests',
+    columns: words('user_id client_id scopes ip user_agent decision decided_at created_at expires_at'),
+    leftOut: { id_hash: secret, payload_sealed: secret },
+  },
+  {
     table: 'login_attempts',
     columns: words('id user_id client_name ip user_agent status created_at expires_at decided_at last_polled_at'),
     leftOut: { poll_token_hash: secret, user_code: secret },
@@ -216,6 +227,7 @@ export const exportedTables: readonly ExportedTable[] = [
 
 /** Tables that refer to an account or its rows and are not exported, each with the reason. */
 export const unexportedTables: Readonly<Record<string, string>> = {
+  app_tokens: 'Hashes of secrets. Their approvals are in app_grants.',
   refresh_tokens: 'Hashes of secrets. Their sign-ins are in auth_sessions.',
   instances: 'Machines of the service. Those of a session are named by relay_sessions.',
   relay_addresses: 'Addresses of the service. That of a session is in relay_sessions.',

@@ -1,6 +1,7 @@
 /** Auth sessions: one per sign-in of a client, until it is revoked or its refresh token expires. */
 import type { Client } from '../clients.ts'
 import { first, firstValue, hasRow, type Sql } from '../connection.ts'
+import { endGrantsOf } from './app-grants.ts'
 
 /**
  * For each pair, in the given order: true if the auth session belongs to the user, is not revoked, and the account is
@@ -98,7 +99,8 @@ export async function revokeAuthSession(
 }
 
 /**
- * Revokes all auth sessions of the user but one, and denies approved plugin logins whose tokens were not collected.
+ * Revokes all auth sessions of the user but one, denies approved plugin logins whose tokens were not collected, and
+ * ends the sign-ins of apps, whose play keys stay until they are disconnected.
  * Waits for concurrent refreshes. The caller has locked the account's row.
  * @returns the number of revoked auth sessions.
  */
@@ -112,6 +114,7 @@ export async function revokeOtherAuthSessions(
     where user_id = ${userId} and id <> ${authSessionId} and revoked_at is null`
   await sql`
     update login_attempts set status = 'denied', decided_at = now() where user_id = ${userId} and status = 'approved'`
+  await endGrantsOf(sql, userId, reason)
   return count
 }
 

@@ -3,7 +3,12 @@
  * its rows. Ended relay sessions have a rule of their own, since their relay time outlives them:
  * `session-retention.ts`.
  */
-import { operatorNetworkDays, refreshTokenDays, signInFailureHours } from '../../domain/identity/lifetimes.ts'
+import {
+  operatorNetworkDays,
+  refreshTokenDays,
+  replacedAppTokenDays,
+  signInFailureHours,
+} from '../../domain/identity/lifetimes.ts'
 import type { RetentionConfig } from '../../platform/config/retention.ts'
 import type { Sql } from '../connection.ts'
 
@@ -28,6 +33,21 @@ export const retentionRules: readonly Rule[] = [
   { table: 'oauth_authorization_requests', isExpired: expiredForADay },
   { table: 'merge_requests', isExpired: expiredForADay },
   { table: 'login_attempts', isExpired: expiredForADay },
+  { table: 'app_requests', isExpired: (sql) => sql`expires_at < now()` },
+  { table: 'app_tokens', isExpired: (sql) => sql`expires_at < now()` },
+  {
+    table: 'app_tokens',
+    // Replaced ones: a present one is consumed when it is replaced.
+    isExpired: (sql) => sql`consumed_at < now() - make_interval(days => ${replacedAppTokenDays})`,
+  },
+  {
+    table: 'app_grants',
+    isExpired: (sql, { signInDays }) => sql`ended_at < now() - make_interval(days => ${signInDays})`,
+  },
+  {
+    table: 'app_grants',
+    isExpired: (sql, { signInDays }) => sql`expires_at < now() - make_interval(days => ${signInDays})`,
+  },
   // An unpaid checkout.
   {
     table: 'sandbox_subscriptions',

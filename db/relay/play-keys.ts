@@ -105,6 +105,10 @@ export const findAppPlayKey = async (sql: Sql, userId: string, appId: string): P
 export const deleteAppPlayKey = (tx: Sql, userId: string, appId: string) =>
   tx`delete from play_keys where user_id = ${userId} and app_id = ${appId}`
 
+/** Deletes the keys of all apps. @returns the statement. */
+export const deleteAppPlayKeys = (tx: Sql, userId: string) =>
+  tx`delete from play_keys where user_id = ${userId} and kind = 'app'`
+
 /** @returns the deleted row; undefined when the account has no such key. */
 export const deletePlayKey = async (tx: Sql, userId: string, id: string): Promise<PlayKeyRow | undefined> =>
   first(tx<PlayKeyRow[]>`delete from play_keys where user_id = ${userId} and id = ${id} returning ${columns(tx)}`)

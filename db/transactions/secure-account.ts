@@ -6,19 +6,20 @@
 import type { OAuthProviderName } from '../../domain/identity/oauth-providers.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { hasRow, type Sql } from '../connection.ts'
+import { endGrantsOf } from '../identity/app-grants.ts'
 import type { AuthSessionRevocationReason } from '../identity/auth-sessions.ts'
 import { deleteMailTokens } from '../identity/mail-tokens.ts'
 import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
 import { deleteEndpoint } from '../notifications/endpoints.ts'
 import { deleteNotificationSettings } from '../notifications/settings.ts'
 import { disconnectAll } from '../relay/commands.ts'
-import { deletePlayKeys } from '../relay/play-keys.ts'
+import { deleteAppPlayKeys, deletePlayKeys } from '../relay/play-keys.ts'
 import type { RelaySessionRow } from '../relay/sessions.ts'
 import { sealStreamToken } from '../sealed-tokens.ts'
 
 /**
  * Revokes every auth session of the account and everything that could still become one: approved plugin logins whose
- * tokens were not collected, mailed links, OAuth authorization requests, merge requests.
+ * tokens were not collected, mailed links, OAuth authorization requests, merge requests. Disconnects all apps.
  * @returns the ids of the revoked auth sessions.
  */
 export async function revokeAllAccess(
@@ -31,10 +32,17 @@ export async function revokeAllAccess(
     where user_id = ${userId} and revoked_at is null returning id`
   await sql`
     update login_attempts set status = 'denied', decided_at = now() where user_id = ${userId} and status = 'approved'`
+  await disconnectApps(sql, userId, reason)
   await deleteMailTokens(sql, userId)
   await sql`delete from oauth_authorization_requests where user_id = ${userId}`
   await sql`delete from merge_requests where user_id = ${userId}`
   return revoked.map((row) => row.id)
+}
+
+/** Ends the sign-ins of all apps, and deletes their play keys. */
+async function disconnectApps(sql: Sql, userId: string, reason: AuthSessionRevocationReason): Promise<void> {
+  await endGrantsOf(sql, userId, reason)
+  await deleteAppPlayKeys(sql, userId)
 }
 
 /** For `user_oauth_accounts a`: the provider has verified the address that the account has now. */

@@ -19,6 +19,7 @@ import { countsAgainstLimit, type Entitlement, findEntitlement } from '../billin
 import { type Database, first, type Sql } from '../connection.ts'
 import { claimWarmInstance } from '../fleet/instances.ts'
 import { findRegionUse, lockRegion } from '../fleet/regions.ts'
+import { isGrantAlive } from '../identity/app-grants.ts'
 import { isAuthSessionAlive } from '../identity/auth-sessions.ts'
 import { type LockedAccount, lockAccount } from '../identity/users.ts'
 import { type CommitWith, pipelinedTransaction } from '../pipelined-transaction.ts'
@@ -40,8 +41,8 @@ type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
 
 interface StartRequest {
   readonly userId: string
-  /** The auth session of the request. */
-  readonly authSessionId: string
+  /** The auth session of the request, or the grant of the app that sent it. */
+  readonly by: { readonly authSessionId: string } | { readonly grantId: string }
   /** A UUID. It is stored for an hour, together with the hash of its request. */
   readonly idempotencyKey: string
   readonly requestHash: Buffer
@@ -108,7 +109,7 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
   const [account, isSignedIn, replay, window, live, entitlement, isNamed, uses] = await Promise.all([
     lockAccount(tx, request.userId),
     // Statements of their own, since they have to see what was committed while the one before them waited for the lock.
-    isAuthSessionAlive(tx, request),
+    isCallerAlive(tx, request),
     findStoredKey(tx, request),
     countRequest(tx, request.rateLimitKey),
     lockLiveSessions(tx, request.userId),
@@ -153,6 +154,9 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
   const session = await reserve(tx, request, region, commitWith)
   return { type: 'reserved', session, toDeliver: [session, ...displaced], account, window }
 }
+
+const isCallerAlive = (tx: Sql, { userId, by }: StartRequest): Promise<boolean> =>
+  'grantId' in by ? isGrantAlive(tx, { userId, ...by }) : isAuthSessionAlive(tx, { userId, ...by })
 
 interface StoredKey {
   readonly requestHash: Buffer

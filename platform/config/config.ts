@@ -40,6 +40,8 @@ function* findConflicts(v: Values): Iterable<string> {
       yield `SVC_${name}_CLIENT_ID and SVC_${name}_CLIENT_SECRET go together: set both or none`
     }
   }
+  if (v.SVC_OBS_PROVIDER_ID !== undefined && v.SVC_OAUTH_SIGNING_KEYS === undefined)
+    yield 'SVC_OAUTH_SIGNING_KEYS is required with SVC_OBS_PROVIDER_ID'
   if (v.SVC_RELAY_ENGINE === 'sls') yield* findMissingSlsVariables(v)
   yield* findBillingConflicts(v)
   yield* findMailConflicts(v)
@@ -109,6 +111,8 @@ const configOf = (v: Values) => ({
     google: oauthClient(v.SVC_GOOGLE_CLIENT_ID, v.SVC_GOOGLE_CLIENT_SECRET, v.SVC_GOOGLE_ISSUER_URL),
     discord: oauthClient(v.SVC_DISCORD_CLIENT_ID, v.SVC_DISCORD_CLIENT_SECRET, v.SVC_DISCORD_ISSUER_URL),
   },
+  /** Null where no apps can be connected. */
+  apps: appsOf(v),
   /** Whether the log mail provider writes the links of emails to the log. */
   logLinks: v.SVC_LOG_LINKS,
   operatorPassword: v.SVC_OPERATOR_PASSWORD,
@@ -128,7 +132,9 @@ const configOf = (v: Values) => ({
     epoch: v.SVC_EPOCH,
     hetzner: { token: v.SVC_HETZNER_TOKEN, apiUrl: v.SVC_HETZNER_API_URL },
   },
-  /** Null without names of relays. */
+  /** Of the names of relays, also for processes that do not write them. */
+  relayDomain: v.SVC_RELAY_DOMAIN,
+  /** Null without names of relays, or in a process that does not write them. */
   relayNames: relayNamesOf(v),
   relay: {
     provisionTimeoutSeconds: v.SVC_RELAY_PROVISION_TIMEOUT_SECONDS,
@@ -154,6 +160,9 @@ const configOf = (v: Values) => ({
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
 })
+
+const appsOf = ({ SVC_OBS_PROVIDER_ID: providerId, SVC_OAUTH_SIGNING_KEYS: signingKeys }: Values) =>
+  providerId === undefined || signingKeys === undefined ? null : { providerId, signingKeys }
 
 const relayNamesOf = ({ SVC_RELAY_DOMAIN: domain, SVC_DNS_SERVER: server, SVC_DNS_KEY: key }: Values) =>
   domain === undefined || server === undefined || key === undefined ? null : { domain, server, key }

@@ -49,6 +49,8 @@ const StackVariables = Variables.pick({
     SVC_SITE_PORT: optionalPort,
     SVC_SITE_URL: Variables.shape.SVC_SITE_URL,
     OAUTH_ENCRYPTION_KEY: nonEmpty.optional(),
+    SVC_OBS_PROVIDER_ID: Variables.shape.SVC_OBS_PROVIDER_ID,
+    SVC_OAUTH_SIGNING_KEYS: nonEmpty.optional(),
     DATABASE_URL: Variables.shape.DATABASE_URL.optional(),
     TEMPORAL_ADDRESS: Variables.shape.TEMPORAL_ADDRESS.optional(),
     SVC_TEMPORAL_UI_URL: z.string().optional(),
@@ -87,6 +89,8 @@ export function readStackConfig(env: Environment = process.env) {
       OAUTH_ENCRYPTION_KEY: v.OAUTH_ENCRYPTION_KEY,
       SVC_OPERATOR_PASSWORD: v.SVC_OPERATOR_PASSWORD,
       SVC_BILLING_WEBHOOK_SECRET: v.SVC_BILLING_WEBHOOK_SECRET?.join(','),
+      SVC_OBS_PROVIDER_ID: v.SVC_OBS_PROVIDER_ID,
+      SVC_OAUTH_SIGNING_KEYS: v.SVC_OAUTH_SIGNING_KEYS,
     },
     demo: { email: v.SVC_DEMO_EMAIL, password: v.SVC_DEMO_PASSWORD },
     /** Servers for the tests to use instead of starting embedded ones. */

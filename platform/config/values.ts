@@ -1,5 +1,5 @@
 /** The kinds of values that variables hold: how each is parsed, and the error message for an invalid one. */
-import { createHash } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { findDatabaseUrlProblems } from './database-files.ts'
@@ -31,6 +31,12 @@ export const rateLimitDefaults = {
   plugin_start: 10,
   plugin_poll: 300,
   oauth_start: 20,
+  /** Authorization requests of apps from one network. */
+  app_authorize: 60,
+  /** Requests of apps for tokens, and to revoke them, from one network. */
+  app_token: 120,
+  /** What the OBS source reads, for one account. */
+  ingests: 120,
   manifest: 60,
   capacity: 60,
   checkout: 10,
@@ -210,6 +216,59 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
 
 /** The id of a key without one: a hash, so that it does not reveal the key. */
 const keyIdOf = (key: Buffer): string => createHash('sha256').update('kid:').update(key).digest('hex').slice(0, 12)
+
+export const generateSigningKey =
+  'openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -outform DER | openssl base64 -A'
+
+/** A private key on the curve P-256 as a JSON Web Key. */
+export interface SigningKey {
+  readonly kty: 'EC'
+  readonly crv: 'P-256'
+  readonly x: string
+  readonly y: string
+  readonly d: string
+  readonly alg: 'ES256'
+  readonly use: 'sig'
+  /** A hash of the public key. */
+  readonly kid: string
+}
+
+/** Private keys in DER as base64: the first one signs, all of them verify. */
+export const signingKeys = z.string().transform((text, context): SigningKey[] => {
+  const keys = text.split(',').map((entry) => parseSigningKey(entry.trim()))
+  const good = keys.filter((key) => key !== undefined)
+  if (good.length === keys.length && new Set(good.map(({ kid }) => kid)).size === good.length) return good
+  context.addIssue({
+    code: 'custom',
+    message: `is not a list of different private keys on the curve P-256: generate one with \`${generateSigningKey}\``,
+  })
+  return z.NEVER
+})
+
+function parseSigningKey(text: string): SigningKey | undefined {
+  const der = Buffer.from(text, 'base64')
+  const { crv, x, y, d } =
+    (readPrivateKey(der, 'pkcs8') ?? readPrivateKey(der, 'sec1'))?.export({ format: 'jwk' }) ?? {}
+  if (crv !== 'P-256' || !x || !y || !d) return undefined
+  const kid = createHash('sha256')
+    .update(JSON.stringify({ crv, kty: 'EC', x, y }))
+    .digest('base64url')
+  return { kty: 'EC', crv, x, y, d, alg: 'ES256', use: 'sig', kid }
+}
+
+/** Older versions of OpenSSL write such keys as SEC 1. */
+function readPrivateKey(key: Buffer, type: 'pkcs8' | 'sec1'): KeyObject | undefined {
+  try {
+    return createPrivateKey({ key, format: 'der', type })
+  } catch {
+    return undefined
+  }
+}
+
+/** The name of the service among all services that the OBS source knows. */
+export const obsProviderId = z
+  .string()
+  .regex(/^[a-z0-9-]{1,32}$/, 'is not 1 to 32 lower-case letters, digits and hyphens')
 
 export const smtpUrl = z.string().transform((text, context) => {
   const parsed = parseSmtpUrl(text)

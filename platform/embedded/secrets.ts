@@ -1,5 +1,5 @@
 /** Secrets of the local stack that no variable sets. They are generated once and stored in the data folder. */
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -11,6 +11,8 @@ const StackSecrets = z.object({
   OAUTH_ENCRYPTION_KEY: z.string().min(1),
   SVC_OPERATOR_PASSWORD: z.string().min(1),
   SVC_BILLING_WEBHOOK_SECRET: z.string().min(1),
+  SVC_OBS_PROVIDER_ID: z.string().min(1),
+  SVC_OAUTH_SIGNING_KEYS: z.string().min(1),
   demo: z.object({ email: z.string().min(1), password: z.string().min(1) }),
 })
 
@@ -23,6 +25,8 @@ export interface ConfiguredSecrets {
   readonly OAUTH_ENCRYPTION_KEY: string | undefined
   readonly SVC_OPERATOR_PASSWORD: string | undefined
   readonly SVC_BILLING_WEBHOOK_SECRET: string | undefined
+  readonly SVC_OBS_PROVIDER_ID: string | undefined
+  readonly SVC_OAUTH_SIGNING_KEYS: string | undefined
 }
 
 export const secretsFile = (dataDir: string): string => join(dataDir, 'secrets.json')
@@ -35,8 +39,17 @@ export const generateSecrets = (): StackSecrets => ({
   OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
   SVC_OPERATOR_PASSWORD: random(18),
   SVC_BILLING_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+  // Not secret, but different in each installation.
+  SVC_OBS_PROVIDER_ID: `local-${randomBytes(8).toString('hex')}`,
+  SVC_OAUTH_SIGNING_KEYS: generateSigningKey(),
   demo: { email: 'demo@example.com', password: random(15) },
 })
+
+/** A private key on the curve P-256, as `SVC_OAUTH_SIGNING_KEYS` has it. */
+export const generateSigningKey = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export({ format: 'der', type: 'pkcs8' })
+    .toString('base64')
 
 /**
  * Returns the configured secrets, and for the others those in the file. Generates missing ones and adds them to the

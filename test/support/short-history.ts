@@ -25,7 +25,7 @@ export async function startWithInput(
   const { config, sql, temporal } = services
   const outcome = await startRelay(sql, {
     userId,
-    authSessionId,
+    by: { authSessionId },
     idempotencyKey: randomUUID(),
     requestHash: Buffer.alloc(32),
     connectionId: 'default',

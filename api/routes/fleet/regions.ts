@@ -12,7 +12,7 @@ export const Image = z
   .object({ image_id: z.string(), version: z.string(), released_at: timestamp })
   .meta({ id: 'RelayImage' })
 
-export const manifest = route.user({
+export const manifest = route.userOrApp({
   id: 'listRegions',
   summary: 'List the regions',
   description: 'The regions to choose from, whether each takes a relay now, and the image that relays run there.',

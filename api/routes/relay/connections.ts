@@ -18,7 +18,7 @@ const ConnectionView = z
   })
   .meta({ id: 'Connection' })
 
-export const list = route.user({
+export const list = route.userOrApp({
   id: 'listConnections',
   summary: 'List the connections',
   description: `The connections of the account, the one that was used last first. A connection is made by the first start of a relay for its name. An account has at most ${connectionsMax}.`,

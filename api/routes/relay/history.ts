@@ -60,7 +60,7 @@ function presentRecord(row: SessionRecordRow): z.infer<typeof SessionRecord> {
   })
 }
 
-export const list = route.user({
+export const list = route.userOrApp({
   id: 'listRelaySessions',
   summary: 'List ended relay sessions',
   description:
@@ -80,7 +80,7 @@ export const list = route.user({
   },
 })
 
-export const show = route.user({
+export const show = route.userOrApp({
   id: 'getRelaySession',
   summary: 'Show a relay session',
   description:

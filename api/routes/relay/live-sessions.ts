@@ -19,10 +19,12 @@ import { warmReportSecondsMax } from '../../../domain/fleet/warm-instances.ts'
 import { isInGraceFor } from '../../../domain/relay/session.ts'
 import { isRandomUuid } from '../../../domain/uuid.ts'
 import { autoRegion } from '../../../platform/config/regions.ts'
+import { type AppCaller, isApp } from '../../apps/app-access-tokens.ts'
 import { rateLimitKey } from '../../http/rate-limits.ts'
 import { invalidToken, Refusal } from '../../http/refusals.ts'
 import { created, ok, type Reply } from '../../http/replies.ts'
 import { id } from '../../http/schemas.ts'
+import type { TokenUser } from '../../identity/access-tokens.ts'
 import { createRelaySessionTokens } from '../../relay-session-tokens.ts'
 import type { Services } from '../../services.ts'
 import { type Audience, audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
@@ -42,7 +44,7 @@ const workflowMillisMax = 2000
 
 const OneSession = z.object({ session: SessionView })
 
-export const start = route.user({
+export const start = route.userOrApp({
   id: 'startRelay',
   summary: 'Start a relay',
   description:
@@ -91,7 +93,7 @@ export const start = route.user({
     const region = readRegion(body.region, services)
     const request = {
       userId: caller.userId,
-      authSessionId: caller.authSessionId,
+      by: isApp(caller) ? { grantId: caller.grantId } : { authSessionId: caller.authSessionId },
       idempotencyKey,
       requestHash: createHash('sha256')
         .update(JSON.stringify([body.connection_id, body.region ?? null]))
@@ -106,7 +108,7 @@ export const start = route.user({
       ...createRelaySessionTokens(services.sealing),
     }
     const outcome = await services.deliveries.runStart(() => startRelay(services.sql, request))
-    return answerStart(outcome, region, audienceOf(query), services)
+    return answerStart(outcome, region, audienceFor(caller, query), services)
   },
 })
 
@@ -182,6 +184,10 @@ async function carryOut(
 const readAgain = async (session: RelaySessionRow, { sql }: Services): Promise<ShownSessionRow> =>
   (await findRelaySession(sql, session.id)) ?? withoutIngest(session)
 
+/** Apps get the dock view only: they show relays and control them, and their users may show their screens. */
+const audienceFor = (caller: TokenUser | AppCaller, query: Parameters<typeof audienceOf>[0]): Audience =>
+  isApp(caller) ? 'dock' : audienceOf(query)
+
 /** Presents one session. Only its owner sees its secrets; the dock view has none. */
 function presentFor(
   { sealing, config }: Services,
@@ -222,7 +228,7 @@ function capacityMessage(outcome: 'region_full' | 'region_drained', region: Requ
   return region === 'auto' ? 'All regions are full. Try again later.' : undefined
 }
 
-export const active = route.user({
+export const active = route.userOrApp({
   id: 'listLiveRelays',
   summary: 'List live relays',
   description:
@@ -242,7 +248,7 @@ export const active = route.user({
   },
   handle: ({ caller, query, read }, { config, sealing }) => {
     const { streamToken: stored, sessions } = read
-    const isForOwner = audienceOf(query) === 'owner' && sessions.length > 0
+    const isForOwner = audienceFor(caller, query) === 'owner' && sessions.length > 0
     const { relayAuthSecrets, relay } = config
     const { srtPassphrase } = relay
     const secrets = isForOwner
@@ -257,7 +263,7 @@ export const active = route.user({
   },
 })
 
-export const stop = route.user({
+export const stop = route.userOrApp({
   id: 'stopRelay',
   summary: 'Stop a relay',
   description:
@@ -300,7 +306,7 @@ export const stop = route.user({
       getStoredStreamToken(services.sql, caller.userId),
     ])
     if (!session) throw new Refusal('not_found')
-    return ok({ session: presentFor(services, session, audienceOf(query), stored) })
+    return ok({ session: presentFor(services, session, audienceFor(caller, query), stored) })
   },
 })
 

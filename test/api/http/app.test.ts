@@ -400,6 +400,8 @@ describe('arbitrary JSON', () => {
     none: () => ({}),
     user: () => ({ ...sender(), 'Idempotency-Key': randomUUID() }),
     maybe_user: sender,
+    app: sender,
+    user_or_app: () => ({ ...sender(), 'Idempotency-Key': randomUUID() }),
     operator: () => operator,
     relay: () => ({ 'X-Relay-Auth': relaySecret }),
     relay_watcher: sender,

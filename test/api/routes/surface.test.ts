@@ -3,12 +3,20 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { noContent } from '../../../api/http/replies.ts'
 import { route } from '../../../api/routes/route.ts'
-import { countedByHandler, get, operator, uncounted, user, userCheckedByHandler } from '../../../api/routes/surface.ts'
+import {
+  countedByHandler,
+  get,
+  operator,
+  uncounted,
+  user,
+  userOrApp,
+  userOrAppCheckedByHandler,
+} from '../../../api/routes/surface.ts'
 
 const text = { id: 'getThing', summary: 'Show a thing', description: 'A thing of the user.' }
 const parts = { ...text, answers: { 204: null }, refuses: [], handle: noContent }
 const things = route.user(parts)
-const thing = route.user({ ...parts, params: z.object({ id: z.string() }) })
+const thing = route.userOrApp({ ...parts, params: z.object({ id: z.string() }) })
 
 test('a line adds to a declaration what it says of method, path, caller and limit', () => {
   expect(get('/things', user, 'usage', things)).toEqual({
@@ -18,8 +26,11 @@ test('a line adds to a declaration what it says of method, path, caller and limi
     caller: 'user',
     limit: 'usage',
   })
-  expect(get('/things/{id}', userCheckedByHandler, countedByHandler('usage'), thing)).toMatchObject({
-    caller: 'user',
+  expect(
+    get('/things/{id}', userOrAppCheckedByHandler('relay:control'), countedByHandler('usage'), thing),
+  ).toMatchObject({
+    caller: 'user_or_app',
+    scope: 'relay:control',
     isSignInCheckedByHandler: true,
     limit: 'usage',
     isCountedByHandler: true,
@@ -33,9 +44,9 @@ test('the compiler refuses a line with another caller, path parameter or limit t
   // @ts-expect-error The declaration has no schema for the parameter.
   get('/things/{id}', user, uncounted, things)
   // @ts-expect-error The path lacks the parameter.
-  get('/things', user, uncounted, thing)
+  get('/things', userOrApp('relay:control'), uncounted, thing)
   // @ts-expect-error The parameter has another name.
-  get('/things/{name}', user, uncounted, thing)
+  get('/things/{name}', userOrApp('relay:control'), uncounted, thing)
   // @ts-expect-error No such limit is configured.
   get('/things', user, 'things', things)
 })

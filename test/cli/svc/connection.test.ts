@@ -20,6 +20,8 @@ const noSecrets = {
   SVC_RELAY_AUTH_SECRET: undefined,
   OAUTH_ENCRYPTION_KEY: undefined,
   SVC_BILLING_WEBHOOK_SECRET: undefined,
+  SVC_OBS_PROVIDER_ID: undefined,
+  SVC_OAUTH_SIGNING_KEYS: undefined,
 }
 
 test('the stack that runs in the data folder is found, with its generated password', async () => {

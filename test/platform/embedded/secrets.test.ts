@@ -1,7 +1,7 @@
 /** The generated secrets of a local start. */
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { isStandardWebhookSecret } from '../../../platform/config/values.ts'
+import { isStandardWebhookSecret, obsProviderId, signingKeys } from '../../../platform/config/values.ts'
 import { provideSecrets, readStoredSecrets, secretsFile } from '../../../platform/embedded/secrets.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
@@ -11,6 +11,8 @@ const none = {
   OAUTH_ENCRYPTION_KEY: undefined,
   SVC_OPERATOR_PASSWORD: undefined,
   SVC_BILLING_WEBHOOK_SECRET: undefined,
+  SVC_OBS_PROVIDER_ID: undefined,
+  SVC_OAUTH_SIGNING_KEYS: undefined,
 }
 
 test('secrets are generated once and stay the same at later starts', async () => {
@@ -20,6 +22,8 @@ test('secrets are generated once and stay the same at later starts', async () =>
   expect(new Set([first.SVC_JWT_SECRET, first.SVC_RELAY_AUTH_SECRET, first.SVC_OPERATOR_PASSWORD]).size).toBe(3)
   expect(isStandardWebhookSecret(first.SVC_BILLING_WEBHOOK_SECRET)).toBe(true)
   expect(Buffer.byteLength(first.SVC_JWT_SECRET)).toBeGreaterThanOrEqual(32)
+  expect(obsProviderId.parse(first.SVC_OBS_PROVIDER_ID)).toBe(first.SVC_OBS_PROVIDER_ID)
+  expect(signingKeys.parse(first.SVC_OAUTH_SIGNING_KEYS)).toHaveLength(1)
 })
 
 test('only the owner can read the file', async () => {
