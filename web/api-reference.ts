@@ -23,6 +23,11 @@ export function addReferenceFileRoutes(router: Router, apiUrl: string): void {
   for (const path of [filePath, '/openapi.json']) router.get(path, (ctx) => forward(ctx, apiUrl))
 }
 
+/** The document of the api by which the OBS source finds this service. */
+export function addSourceDocumentRoute(router: Router, apiUrl: string): void {
+  router.get('/.well-known/irl-source-provider.json', (ctx) => forward(ctx, apiUrl))
+}
+
 /** Rejects with `ApiUnreachableError`. */
 export async function readReferencePage(apiUrl: string): Promise<RenderedPage> {
   const { status, headers, body } = await requestFile(apiUrl + referencePath, 'GET', 'identity')

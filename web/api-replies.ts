@@ -13,6 +13,8 @@ export type LoginAttempt = Reply<'get', '/auth/plugin/login/attempts/{id}'>
 export type Billing = Reply<'get', '/billing/subscription'>
 export type Subscription = Billing['subscriptions'][number]
 export type SandboxSubscription = Reply<'get', '/billing/sandbox/subscriptions'>['subscriptions'][number]
+export type ConnectedApp = Reply<'get', '/auth/apps'>['apps'][number]
+export type AppRequest = Reply<'get', '/auth/apps/requests/{id}'>
 /** A live relay session. */
 export type Session = Reply<'get', '/relay/active'>['sessions'][number]
 export type Region = Reply<'get', '/relay/manifest'>['regions'][number]

@@ -11,7 +11,7 @@ import { createKoa } from '../platform/koa/client-address.ts'
 import { BodyTooLargeError, IncompleteBodyError } from '../platform/koa/request-body.ts'
 import type { Logger } from '../platform/log.ts'
 import type { Api } from './api.ts'
-import { addReferenceFileRoutes } from './api-reference.ts'
+import { addReferenceFileRoutes, addSourceDocumentRoute } from './api-reference.ts'
 import type { Assets } from './assets.ts'
 import { type ForwardedReply, forwardToApi } from './backend-for-frontend.ts'
 import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
@@ -67,6 +67,7 @@ export function createApp(site: Site): Koa {
     if (retryPath !== undefined) sendResult(ctx, site, cookiesRefusedPage(placeOf(ctx, site), retryPath))
   })
   addReferenceFileRoutes(router, site.config.apiUrl)
+  addSourceDocumentRoute(router, site.config.apiUrl)
   for (const page of pages) mountPage(router, page, site)
   app.use(router.routes())
   app.use(serveSocket(site))

@@ -17,6 +17,7 @@ import { operatorSignInPath } from './operator-access.ts'
 import type { PageHandler, PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
 import * as accountActivity from './pages/account-activity.tsx'
+import * as accountApps from './pages/account-apps.tsx'
 import * as accountChanges from './pages/account-changes.tsx'
 import * as accountDeletion from './pages/account-deletion.tsx'
 import * as accountExport from './pages/account-export.tsx'
@@ -24,6 +25,7 @@ import * as accountNotifications from './pages/account-notifications.tsx'
 import * as accountSecurity from './pages/account-security.tsx'
 import * as approval from './pages/approval.tsx'
 import * as confirmEmail from './pages/confirm-email.tsx'
+import * as connect from './pages/connect.tsx'
 import * as connectionKitQr from './pages/connection-kit-qr.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
@@ -74,6 +76,9 @@ export const pages: readonly PageRoute[] = [
   post('/login', anyone, login.submit),
   post('/login/approve', anyone, approval.approve),
   post('/login/deny', anyone, approval.deny),
+  get('/connect/:id', user, connect.show),
+  post('/connect/:id/approve', user, connect.approve),
+  post('/connect/:id/deny', user, connect.deny),
   get('/sign-up', anyone, signUp.show),
   post('/sign-up', anyone, signUp.submit),
   // Skips the renewal of an expired access token before this page, so that signing out works while the API is
@@ -119,6 +124,9 @@ export const pages: readonly PageRoute[] = [
   post('/account/security/delete', user, accountDeletion.submit, formOn('/account/security/delete')),
   post('/account/security/restore', user, accountDeletion.restore, formOn('/account/security')),
   get('/account/security/export', user, accountExport.download),
+  get('/account/apps', user, accountApps.show),
+  get('/account/apps/:client_id/disconnect', user, accountApps.confirm),
+  post('/account/apps/:client_id/disconnect', user, accountApps.disconnect, formOn('/account/apps')),
   get('/account/activity', user, accountActivity.show),
   post('/account/checkout', user, account.checkout, formOn('/account')),
   get('/account/payments', user, account.payments),

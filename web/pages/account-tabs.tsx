@@ -3,6 +3,7 @@
 const tabs = [
   ['plan', '/account', 'Plan'],
   ['security', '/account/security', 'Security'],
+  ['apps', '/account/apps', 'Connected apps'],
   ['activity', '/account/activity', 'Activity'],
   ['notifications', '/account/notifications', 'Notifications'],
 ] as const

@@ -91,7 +91,7 @@ function formatRequestAge(timestamp: string): string {
 }
 
 /** Accounts whose provider did not verify an email address have none. */
-function accountName({ email, linked_accounts }: Account): string {
+export function accountName({ email, linked_accounts }: Account): string {
   if (email) return email
   const names = linked_accounts.filter(({ linked }) => linked).map(({ provider }) => displayNames[provider])
   return `your ${names.join(' and ')} account`

@@ -4,6 +4,7 @@ import { localPath } from '../local-path.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { showApproval } from './approval.tsx'
 import { unknownAttempt } from './approval-outcomes.tsx'
+import { isConnectPath } from './connect-path.ts'
 import { EmailField, PasswordField } from './fields.tsx'
 import { approvalPath, isApprovalPath, isAttemptId } from './login-attempt.ts'
 import { type Notice, NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
@@ -37,6 +38,9 @@ function noticeOf(query: URLSearchParams): Notice | undefined {
   return { code: 'password_reset', text: texts.filter((text) => text !== '').join(' ') }
 }
 
+/** Whether the visitor comes from streaming software that waits for an approval. */
+const isForSoftware = (next: string): boolean => isApprovalPath(next) || isConnectPath(next)
+
 interface LoginForm {
   readonly next: string
   readonly email: string
@@ -47,7 +51,7 @@ interface LoginForm {
 
 async function loginPage(visit: Visit, form: LoginForm): Promise<PageResult> {
   const providers = await configuredProviders(visit)
-  const title = isApprovalPath(form.next) ? 'Sign in to connect your streaming software' : 'Sign in'
+  const title = isForSoftware(form.next) ? 'Sign in to connect your streaming software' : 'Sign in'
   const page = <Login {...form} title={title} providers={providers} />
   return { name: 'login', title, status: form.status ?? 200, page }
 }
@@ -57,7 +61,7 @@ type LoginProps = LoginForm & { readonly title: string; readonly providers: read
 const Login = ({ title, next, email, notice, problem, providers }: LoginProps) => (
   <section class="card narrow">
     <h1>{title}</h1>
-    {isApprovalPath(next) ? (
+    {isForSoftware(next) ? (
       <p data-next="approval">
         Streaming software is requesting access to your account. Sign in to review the request.
       </p>
