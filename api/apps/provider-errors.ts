@@ -1,4 +1,5 @@
 /** How the provider answers errors: as flat JSON, and as a page where a browser has nowhere to go. */
+import type { Context } from 'koa'
 import type { ErrorOut, KoaContextWithOIDC } from 'oidc-provider'
 
 const pageRoutes = new Set(['authorization', 'resume'])
@@ -9,8 +10,13 @@ export function renderProviderError(ctx: KoaContextWithOIDC, out: ErrorOut, bran
     ctx.body = { error, error_description }
     return
   }
+  showErrorPage(ctx, brandName, [error, error_description].filter((text) => text).join(': '))
+}
+
+/** For a browser that cannot be led back to its app. The caller sets the status. */
+export function showErrorPage(ctx: Pick<Context, 'type' | 'body'>, brandName: string, detail: string): void {
   ctx.type = 'html'
-  ctx.body = errorPage(brandName, [error, error_description].filter((text) => text).join(': '))
+  ctx.body = errorPage(brandName, detail)
 }
 
 const errorPage = (brandName: string, detail: string): string => `<!doctype html>

@@ -14,6 +14,7 @@ import { issuerOf, issuerPath, requestPageOf } from './app-addresses.ts'
 import { takeDecision } from './app-requests.ts'
 import { createProviderConfiguration, requestCookie } from './provider-configuration.ts'
 import { type ProviderContext, runInContext } from './provider-context.ts'
+import { showErrorPage } from './provider-errors.ts'
 import { loadProviderLibrary } from './provider-library.ts'
 import type { TokenMetrics } from './token-metrics.ts'
 
@@ -64,6 +65,7 @@ function useMiddleware(provider: Provider, deps: Deps): void {
   provider.on('server_error', (ctx: KoaContextWithOIDC, error: Error) => failures.set(ctx.req, error))
   provider.use(answerFailures(deps, failures))
   provider.use(keepRequestCookieOnly)
+  provider.use(encodeSpaces)
   provider.use(countTokenRequests(deps.metrics))
   provider.use(provideContext(deps))
 }
@@ -101,6 +103,13 @@ const keepRequestCookieOnly: Middleware = async (ctx, next) => {
   }
 }
 
+/** Apps decode percent signs only, and no `+`. */
+const encodeSpaces: Middleware = async (ctx, next) => {
+  await next()
+  const location = ctx.response.get('Location')
+  if (location) ctx.set('Location', location.replaceAll('+', '%20'))
+}
+
 const countTokenRequests =
   (metrics: TokenMetrics): Middleware =>
   async (ctx, next) => {
@@ -135,6 +144,11 @@ async function resume(
   requestId: string,
   { sql, sealing, config }: Deps,
 ): Promise<void> {
+  // The library compares the cookie too, with the path that browsers send it to.
+  if (ctx.cookies.get(requestCookie, { signed: true }) !== requestId) {
+    ctx.status = 400
+    return showErrorPage(ctx, config.brandName, 'invalid_request: the request began in another browser')
+  }
   const isFinished = () => ctx.response.get('Location') !== ''
   const isDecided = await rollBackUnless(sql, async (tx) => {
     const ticket = String(ctx.query.ticket ?? '')

@@ -42,6 +42,8 @@ export interface Operation {
   /** The names of the security schemes, any of which is sufficient; empty for a public operation. */
   readonly schemes: readonly string[]
   readonly isPublic: boolean
+  /** What the token of an app needs; empty when the operation takes none. */
+  readonly scopes: readonly string[]
   readonly parameters: readonly Parameter[]
   readonly bodySchema: Schema | undefined
   /** A body that the operation accepts. */
@@ -82,6 +84,7 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
       method: method.toUpperCase(),
       template,
       schemes: security.flatMap((requirement) => Object.keys(requirement)),
+      scopes: security.flatMap(({ appToken = [] }) => appToken as readonly string[]),
       isPublic: security.length === 0 || security.some((requirement) => Object.keys(requirement).length === 0),
       parameters,
       bodySchema: content?.schema,
