@@ -608,6 +608,7 @@ create table relay_sessions (
   may_move                boolean     not null default false,
   relay_name              text,
   admission_revision      bigint      not null default 0,
+  started_by_app          text,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),

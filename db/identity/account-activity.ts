@@ -20,6 +20,8 @@ export interface RelayActivity extends Position {
   readonly sessionId: string
   readonly connectionId: string
   readonly region: string
+  /** The client id of the app that started it; null at an end, and when the user did. */
+  readonly startedByApp: string | null
   /** The next five are null at a start. */
   readonly reason: RelayReason | null
   readonly provisioningDetail: ProvisioningDetail | null
@@ -82,7 +84,7 @@ function listStarts(sql: Sql, filter: ActivityFilter, limit: number): Promise<Re
   const key = sql`'relay-started-' || s.id::text`
   return sql<RelayActivity[]>`
     select 'relay_started' as kind, ${key} as key, ${microsOf(sql, sql`s.created_at`)} as micros, s.created_at as at,
-      s.id as session_id, s.connection_id, s.region, null as reason, null as provisioning_detail, null as initiator,
+      s.id as session_id, s.connection_id, s.region, s.started_by_app, null as reason, null as provisioning_detail, null as initiator,
       null as grace_reason, null as grace_initiator
     from relay_sessions s
     where s.user_id = ${filter.userId} ${isBefore(sql, filter, sql`s.created_at`, key)}
@@ -93,7 +95,7 @@ function listEnds(sql: Sql, filter: ActivityFilter, limit: number): Promise<Rela
   const key = sql`'relay-stopped-' || s.id::text`
   return sql<RelayActivity[]>`
     select 'relay_stopped' as kind, ${key} as key, ${microsOf(sql, sql`s.stopped_at`)} as micros, s.stopped_at as at,
-      s.id as session_id, s.connection_id, s.region, s.reason, s.detail as provisioning_detail, latest.initiator,
+      s.id as session_id, s.connection_id, s.region, null as started_by_app, s.reason, s.detail as provisioning_detail, latest.initiator,
       grace.reason as grace_reason, grace.initiator as grace_initiator
     from relay_sessions s
       left join relay_transitions latest on latest.session_id = s.id and latest.version = s.version

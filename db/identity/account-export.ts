@@ -147,7 +147,7 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command
       command_initiator commanded_at instance_id relay_host relay_name relay_host_v6 srtla_port publish_port play_port
-      stats_port may_move ending_soon_notified_at`),
+      stats_port may_move ending_soon_notified_at started_by_app`),
     leftOut: {
       binding: internal,
       pair_token_sealed: secret,

@@ -1,4 +1,4 @@
--- compatible: processes of earlier versions do not use the new tables.
+-- compatible: processes of earlier versions do not use the new tables and leave the new column null.
 -- Apps that accounts have approved, one row for each approval of an app.
 create table if not exists app_grants (
   id           uuid        primary key default gen_random_uuid(),
@@ -58,3 +58,6 @@ create table if not exists app_requests (
 );
 create index if not exists app_requests_user on app_requests (user_id) where user_id is not null;
 create index if not exists app_requests_expired on app_requests (expires_at);
+
+-- The client id of the app that started the session; null when its user did.
+alter table relay_sessions add column if not exists started_by_app text;

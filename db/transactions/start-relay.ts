@@ -42,7 +42,7 @@ type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
 interface StartRequest {
   readonly userId: string
   /** The auth session of the request, or the grant of the app that sent it. */
-  readonly by: { readonly authSessionId: string } | { readonly grantId: string }
+  readonly by: { readonly authSessionId: string } | { readonly grantId: string; readonly clientId: string }
   /** A UUID. It is stored for an hour, together with the hash of its request. */
   readonly idempotencyKey: string
   readonly requestHash: Buffer
@@ -156,7 +156,7 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
 }
 
 const isCallerAlive = (tx: Sql, { userId, by }: StartRequest): Promise<boolean> =>
-  'grantId' in by ? isGrantAlive(tx, { userId, ...by }) : isAuthSessionAlive(tx, { userId, ...by })
+  'grantId' in by ? isGrantAlive(tx, { userId, grantId: by.grantId }) : isAuthSessionAlive(tx, { userId, ...by })
 
 interface StoredKey {
   readonly requestHash: Buffer
@@ -289,10 +289,10 @@ const onlyRow = <Row>(rows: readonly Row[]): Row => {
 
 const insertSession = (tx: Sql, request: StartRequest, region: string) => tx<RelaySessionRow[]>`
   insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
-    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, may_move, created_at, commanded_at, deliver_at)
+    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, may_move, started_by_app, created_at, commanded_at, deliver_at)
   values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
     ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
-    ${request.region === 'auto'},
+    ${request.region === 'auto'}, ${'clientId' in request.by ? request.by.clientId : null},
     -- The transaction may have begun before the connection's last session stopped, and waited for that.
     clock_timestamp(), clock_timestamp(), now() + make_interval(secs => ${deliverAfterSeconds}))
   returning ${relaySessionColumns(tx)}`

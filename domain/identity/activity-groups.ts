@@ -14,6 +14,9 @@ const actionsByGroup: Readonly<Record<Exclude<ActivityGroup, 'security'>, readon
     'sign_in_unverified',
     'plugin_login_approved',
     'plugin_login_denied',
+    'app_connected',
+    'app_signed_out',
+    'app_disconnected',
   ],
   plan: [
     'plan_changed',

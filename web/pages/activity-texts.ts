@@ -32,6 +32,9 @@ const actionTexts: Readonly<Record<string, string>> = {
   chat_disconnected: 'Chat disconnected',
   plugin_login_approved: 'Streaming software approved',
   plugin_login_denied: 'Streaming software denied',
+  app_connected: 'App connected',
+  app_signed_out: 'App signed out',
+  app_disconnected: 'App disconnected',
   plan_granted: 'Plan granted',
   subscription_cancelled: 'Subscription cancelled with the billing provider',
   plan_billed_twice: 'Billed for a second plan',
@@ -91,7 +94,10 @@ function describeNotification({ kind, channel }: ActivityEntry['detail']): strin
 export function describeReason({ action, detail }: ActivityEntry): string | undefined {
   if (action === 'relay_stopped') return describeRelayEnd(detail)
   if (action === 'signed_out') return signOutTexts[String(detail.why)]
+  if (action === 'app_signed_out' && detail.why === 'token_reuse') return signOutTexts.token_reuse
   if (action === 'email_changed' && detail.former) return `It was ${detail.former} before.`
+  // Its own ones.
+  if (action === 'app_disconnected') return undefined
   const ended = Number(detail.sign_ins_ended)
   if (ended > 0) return ended === 1 ? 'One other sign-in was ended.' : `${ended} other sign-ins were ended.`
   return undefined

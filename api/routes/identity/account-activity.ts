@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { type ActivityRow, listActivity, type RelayActivity } from '../../../db/identity/account-activity.ts'
 import { activityGroups } from '../../../domain/identity/activity-groups.ts'
+import { nameOfApp } from '../../../domain/identity/apps.ts'
 import { ok } from '../../http/replies.ts'
 import { route } from '../route.ts'
 import { EntryView, presentToOwner } from './audit.ts'
@@ -65,8 +66,8 @@ function presentRelay(row: RelayActivity): z.infer<typeof ActivityView> {
     actor: initiator === 'user' || initiator === 'operator' ? initiator : 'system',
     action: kind,
     ip: null,
-    client: null,
-    client_kind: null,
+    client: row.startedByApp === null ? null : nameOfApp(row.startedByApp),
+    client_kind: row.startedByApp === null ? null : 'plugin',
     detail: { session_id: row.sessionId, connection_id: row.connectionId, region: row.region, ...end },
   }
 }

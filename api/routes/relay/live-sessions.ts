@@ -93,7 +93,9 @@ export const start = route.userOrApp({
     const region = readRegion(body.region, services)
     const request = {
       userId: caller.userId,
-      by: isApp(caller) ? { grantId: caller.grantId } : { authSessionId: caller.authSessionId },
+      by: isApp(caller)
+        ? { grantId: caller.grantId, clientId: caller.clientId }
+        : { authSessionId: caller.authSessionId },
       idempotencyKey,
       requestHash: createHash('sha256')
         .update(JSON.stringify([body.connection_id, body.region ?? null]))

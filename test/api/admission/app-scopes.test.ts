@@ -126,6 +126,10 @@ describe('an app with relay scopes', () => {
     expect(JSON.stringify([active.body, stopped.body])).not.toMatch(/198\.51\.100\.7|streamid/)
     const seen = await api.get<{ session: object }>('/relay/active', { bearer: owner.bearer })
     expect(seen.body.session).toHaveProperty('connect')
+    const activity = await api.get<{ entries: object[] }>('/auth/activity?group=relays', { bearer: owner.bearer })
+    expect(activity.body.entries).toMatchObject([
+      { action: 'relay_started', client: 'OBS script', client_kind: 'plugin' },
+    ])
   })
 
   test('is refused a start by the plan as its user is, and never with 401', async () => {
