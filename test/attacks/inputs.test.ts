@@ -2,6 +2,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, signUp } from '../support/api.ts'
+import { connectApp } from '../support/apps.ts'
 import { readMetrics } from '../support/metrics.ts'
 import { operator } from '../support/relays.ts'
 import {
@@ -22,10 +23,12 @@ const { api, sql, variables } = service
 
 let attacker: GivenUser
 let victim: GivenUser
+let appToken: string
 
 beforeAll(async () => {
   attacker = await signUp(api)
   victim = await service.paidUser()
+  appToken = (await connectApp(api, attacker.bearer)).access_token
 })
 
 const [relaySecret = ''] = (variables.SVC_RELAY_AUTH_SECRET ?? '').split(',')
@@ -33,6 +36,7 @@ const [relaySecret = ''] = (variables.SVC_RELAY_AUTH_SECRET ?? '').split(',')
 function credentialsFor({ schemes }: Operation): Record<string, string> {
   if (schemes.includes('operator')) return operator
   if (schemes.includes('accessToken')) return { Authorization: `Bearer ${attacker.bearer}` }
+  if (schemes.includes('appToken')) return { Authorization: `Bearer ${appToken}` }
   return schemes.includes('relayAuth') ? { 'X-Relay-Auth': relaySecret } : {}
 }
 

@@ -5,8 +5,10 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { beforeAll, expect, inject, test } from 'vitest'
 import type { SessionView } from '../../api/views/relay-session.ts'
+import { apps } from '../../domain/identity/apps.ts'
 import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import { type GivenUser, signUp, type TokenSet } from '../support/api.ts'
+import { begin, codeFields, comeBack, decide, exchange, refresh } from '../support/apps.ts'
 import { startDiscord } from '../support/oauth-discord.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 import { eventually, operator, operatorPassword } from '../support/relays.ts'
@@ -69,6 +71,7 @@ beforeAll(async () => {
   await api.post(`/admin/users/${user.userId}/grant`, { plan_tier: 'paid', addons: 3 }, { headers: operator })
   await signInEverywhere()
   await changeAccount()
+  await connectApps()
   await runRelay()
   await misplaceSecrets()
 })
@@ -143,6 +146,30 @@ async function changeAccount(): Promise<void> {
   keep('signing secret of an endpoint', endpoint.body.signing_secret?.replace('whsec_', ''))
 }
 
+/** Up to a resolved address, and with a request that stays undecided. */
+async function connectApps(): Promise<void> {
+  keep('signing key of apps', variables.SVC_OAUTH_SIGNING_KEYS)
+  for (const clientId of apps.map(({ clientId }) => clientId)) {
+    const request = await begin(api, clientId)
+    keep(`request of ${clientId}`, request.id)
+    keep(`state of ${clientId}`, request.state)
+    keep(`verifier of ${clientId}`, request.verifier)
+    keep(`signature of the cookie of ${clientId}`, request.cookie.split('=').at(-1))
+    const continueUrl = await decide(api, request, user.bearer)
+    keep(`ticket of ${clientId}`, new URL(continueUrl).searchParams.get('ticket'))
+    const returned = await comeBack(continueUrl, request.cookie)
+    const code = keep(`code of ${clientId}`, returned.searchParams.get('code'))
+    const first = await exchange(api, codeFields(request, code))
+    const second = await refresh(api, first.body.refresh_token, clientId)
+    for (const [name, { body }] of Object.entries({ first, second })) {
+      keep(`${name} signature of ${clientId}`, body.access_token.split('.')[2])
+      keep(`${name} refresh token of ${clientId}`, body.refresh_token)
+    }
+    expect((await api.get('/ingests', { bearer: second.body.access_token })).status).toBe(200)
+  }
+  keep('undecided request', (await begin(api)).id)
+}
+
 async function runRelay(): Promise<void> {
   const { bearer } = user
   const session = await api.get<{ user: { stream_token: string } }>('/auth/session', { bearer })
@@ -159,10 +186,10 @@ async function runRelay(): Promise<void> {
   keep('socket token', relay?.relay_ws_token)
   const made = await api.post<{ key: string }>('/relay/play-keys', { name: 'Studio PC' }, { bearer })
   const { play_keys: keys } = (
-    await api.get<{ play_keys: { kind: string; key: string }[] }>('/relay/play-keys', { bearer })
+    await api.get<{ play_keys: { kind: string; name: string; key: string }[] }>('/relay/play-keys', { bearer })
   ).body
-  for (const { kind, key } of keys) keep(`play key of the kind ${kind}`, key)
-  expect(keys.map(({ kind }) => kind)).toEqual(['own', 'connection'])
+  for (const { kind, name, key } of keys) keep(`play key ${name} of the kind ${kind}`, key)
+  expect(keys.map(({ kind }) => kind)).toEqual(['own', 'connection', 'app', 'app'])
   const shown = await eventually(
     () => fetch(`${relay?.connect?.stats_url}/${made.body.key}`),
     ({ ok }) => ok,

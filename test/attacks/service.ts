@@ -5,6 +5,7 @@
 import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { findFreePort } from '../../platform/embedded/ports.ts'
+import { generateSigningKey } from '../../platform/embedded/secrets.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createDatabase, type GivenUser, givePlan, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
@@ -59,6 +60,8 @@ export async function startAttackedService(options: Options = {}): Promise<Attac
     SVC_SITE_PORT: String(sitePort),
     SVC_DATA_DIR: dataDir,
     SVC_WORKER_ALIVE_FILE: join(dataDir, 'worker-alive'),
+    SVC_OBS_PROVIDER_ID: 'attacked-service',
+    SVC_OAUTH_SIGNING_KEYS: generateSigningKey(),
     SVC_OPERATOR_PASSWORD: operatorPassword,
     SVC_TEMPORAL_TASK_QUEUE: `attacks-${port}`,
     ...options.variables,

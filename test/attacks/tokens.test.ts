@@ -1,9 +1,20 @@
 /**
  * Forged and swapped credentials on every operation that requires some, forged webhooks, and the ids of other accounts.
  */
-import { createHmac, createSign, generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSign,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  randomUUID,
+  sign,
+} from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type GivenUser, signUp } from '../support/api.ts'
+import { connectApp, postForm } from '../support/apps.ts'
 import { signedHeaders } from '../support/billing.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 import { operator, operatorPassword } from '../support/relays.ts'
@@ -161,6 +172,89 @@ describe('an access token', () => {
     const other = await signUp(api)
     expect((await api.post('/auth/logout', undefined, { bearer: other.bearer })).status).toBe(204)
     expect(await acceptedBy(userOperations, bearer(other.bearer))).toEqual([])
+  })
+})
+
+describe('the access token of an app', () => {
+  const key = createPrivateKey({
+    key: Buffer.from(variables.SVC_OAUTH_SIGNING_KEYS ?? '', 'base64'),
+    format: 'der',
+    type: 'pkcs8',
+  })
+  const publicPem = createPublicKey(key).export({ type: 'spki', format: 'pem' })
+  let token = ''
+  beforeAll(async () => {
+    token = (await connectApp(api, user.bearer, 'obs-relay-control')).access_token
+  })
+
+  /** The app's token with these changes, signed like a genuine one unless there is another key. */
+  const forgeApp = (changes: { header?: object; claims?: object; key?: KeyObject }): string => {
+    const [head, payload] = token.split('.')
+    const signed = `${encode({ ...decode(head), ...changes.header })}.${encode({ ...decode(payload), ...changes.claims })}`
+    const signature = sign('sha256', Buffer.from(signed), { key: changes.key ?? key, dsaEncoding: 'ieee-p1363' })
+    return `${signed}.${signature.toString('base64url')}`
+  }
+  const forgeries: Readonly<Record<string, () => string>> = {
+    'with the algorithm none and no signature': () =>
+      `${forgeApp({ header: { alg: 'none' } })
+        .split('.', 2)
+        .join('.')}.`,
+    'with the HMAC of the public key': () => {
+      const signed = forgeApp({ header: { alg: 'HS256' } })
+        .split('.', 2)
+        .join('.')
+      return `${signed}.${createHmac('sha256', publicPem).update(signed).digest('base64url')}`
+    },
+    'with the HMAC of the secret of users': () => {
+      const signed = forgeApp({ header: { alg: 'HS256' } })
+        .split('.', 2)
+        .join('.')
+      return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`
+    },
+    'with another key': () => forgeApp({ key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey }),
+    'with a key in its header': () => {
+      const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      return forgeApp({ header: { jwk: publicKey.export({ format: 'jwk' }), kid: undefined }, key: privateKey })
+    },
+    'of another type': () => forgeApp({ header: { typ: 'JWT' } }),
+    'that has expired': () => forgeApp({ claims: { exp: nowSeconds() - 1 } }),
+    'without an expiry': () => forgeApp({ claims: { exp: undefined } }),
+    'for the audience of users': () => forgeApp({ claims: { aud: 'svc-api', uid: user.userId } }),
+    'of the issuer of users': () => forgeApp({ claims: { iss: api.url } }),
+    'of a grant that does not exist': () => forgeApp({ claims: { gid: randomUUID() } }),
+    'of another account': () => forgeApp({ claims: { sub: randomUUID() } }),
+    'whose grant is SQL': () => forgeApp({ claims: { gid: "' or '1'='1" } }),
+    'whose scopes are a list': () => forgeApp({ claims: { scope: ['ingests:read'] } }),
+    'whose payload was changed under its signature': () => {
+      const [head, payload, signature] = token.split('.')
+      return `${head}.${encode({ ...decode(payload), scope: 'ingests:read relay:read' })}.${signature}`
+    },
+  }
+  const appOperations = operations.filter(({ schemes }) => schemes.includes('appToken'))
+
+  test('that the suite signs without a change is accepted by each operation of its scopes', async () => {
+    expect(await acceptedBy(appOperations, bearer(forgeApp({ claims: { jti: randomUUID() } })))).toHaveLength(
+      appOperations.length,
+    )
+  })
+
+  test.each(Object.keys(forgeries))('%s is refused by every operation', async (name) => {
+    const forged = forgeries[name]?.() ?? ''
+    expect(await acceptedBy([...userOperations, ...appOperations], bearer(forged))).toEqual([])
+  })
+
+  test('is accepted by no endpoint of the provider in place of another token', async () => {
+    for (const fields of [
+      { grant_type: 'refresh_token', refresh_token: token, client_id: 'obs-relay-control' },
+      {
+        grant_type: 'authorization_code',
+        code: token,
+        redirect_uri: 'x',
+        code_verifier: 'x'.repeat(43),
+        client_id: 'obs-relay-control',
+      },
+    ])
+      expect((await postForm(api, '/token', fields)).body).toMatchObject({ error: 'invalid_grant' })
   })
 })
 

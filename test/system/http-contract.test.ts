@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { activeSession } from '../../api/views/relay-session-examples.ts'
 import { signUp } from '../support/api.ts'
+import { appVariables, begin, connectApp } from '../support/apps.ts'
 import { billingEvent, fetchEvents, sandboxSender } from '../support/billing.ts'
 import { pluginLogins } from '../support/plugin-logins.ts'
 import { eventually, operator, operatorPassword, startService, type TestService } from '../support/relays.ts'
@@ -21,10 +22,14 @@ const examples = process.env.HTTP_CONTRACT_EXAMPLES ?? '10'
 test('every reply of the live service is one that its OpenAPI document describes', { timeout: 600_000 }, async () => {
   const service = await startService({
     variables: {
+      ...(await appVariables()),
       SVC_REGIONS: JSON.stringify([{ region, display_name: 'This machine', provider: 'local', default: true }]),
     },
   })
   const caller = await signUp(service.api)
+  // An account of its own, whose sign-ins no request ends.
+  const appOwner = await signUp(service.api)
+  const { access_token: appToken } = await connectApp(service.api, appOwner.bearer)
   const document = await describeExisting(service, caller)
   const [secret = ''] = service.api.services.config.relayAuthSecrets
   const variables = {
@@ -32,6 +37,7 @@ test('every reply of the live service is one that its OpenAPI document describes
     RELAY_SECRET: secret,
     USER_EMAIL: caller.email,
     USER_PASSWORD: caller.password,
+    APP_TOKEN: appToken,
   }
   allowWrongPasswords(service)
   const args = [document, '--url', service.api.url]
@@ -93,6 +99,7 @@ async function describeExisting({ api, dataDir }: TestService, caller: { userId:
     '/api/v1/relay/sessions/': session.session_id,
     '/api/v1/admin/billing/events/': event?.id,
     '/api/v1/auth/plugin/login/attempts/': attempt.login_attempt_id,
+    '/api/v1/auth/apps/requests/': (await begin(api)).id,
   }
   for (const [path, id] of Object.entries(idsByPath)) setIdExamples(document, path, id)
   const file = join(dataDir, 'openapi.json')
