@@ -1,6 +1,6 @@
 /**
- * A client written from the description of the provider protocol, version 1, as the OBS source `obs-irl-source` behaves:
- * what it reads, sends and tolerates. It knows nothing of this service but the address that its user types.
+ * A client written from the description of the provider protocol, version 1, as the OBS source `obs-irl-source`
+ * behaves: what it reads, sends and tolerates. It knows nothing of this service but the address that its user types.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'

@@ -19,11 +19,11 @@ beforeAll(async () => {
   service = await startObsService()
 }, 180_000)
 
-/** What a user types into the switcher. */
+/** What a user types into the switcher: the path form, whose publisher is the play key. */
 async function addressOf(): Promise<{ readonly statsUrl: string; readonly publisher: string }> {
   const { connect } = await service.active()
-  const publisher = new URL(connect?.srt_url ?? '').searchParams.get('streamid') ?? ''
-  return { publisher, statsUrl: `${connect?.stats_url}?publisher=${encodeURIComponent(publisher)}` }
+  const publisher = /streamid=play\/live\/([\w-]+)/.exec(connect?.player_url ?? '')?.[1] ?? ''
+  return { publisher, statsUrl: `${connect?.stats_url}/${publisher}` }
 }
 
 /** Does something to the stream. Resolves with the seconds until OBS has the scene on air. */
