@@ -6808,6 +6808,20 @@ export interface operations {
                         entitlement: components["schemas"]["Entitlement"];
                         usage: components["schemas"]["Usage"];
                         sessions: components["schemas"]["OperatorRelaySession"][];
+                        /** @description The play keys of the account, without the keys themselves. */
+                        play_keys: {
+                            /** Format: uuid */
+                            id: string;
+                            name: string;
+                            /** @enum {string} */
+                            kind: "own" | "connection" | "app";
+                            connection_id: string | null;
+                            /** Format: date-time */
+                            created_at: string;
+                            last_used_at: string | null;
+                        }[];
+                        /** @description Whether the stream token does not admit players. */
+                        play_with_keys_only: boolean;
                         /** @description The subscription workflow of the account, which wrote its entitlement. */
                         subscription: {
                             /** @description Null when the workflow does not run, or does not answer in 2 seconds. */

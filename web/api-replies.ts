@@ -15,6 +15,9 @@ export type Subscription = Billing['subscriptions'][number]
 export type SandboxSubscription = Reply<'get', '/billing/sandbox/subscriptions'>['subscriptions'][number]
 export type ConnectedApp = Reply<'get', '/auth/apps'>['apps'][number]
 export type AppRequest = Reply<'get', '/auth/apps/requests/{id}'>
+export type PlayKeys = Reply<'get', '/relay/play-keys'>
+export type PlayKey = PlayKeys['play_keys'][number]
+export type Connection = Reply<'get', '/relay/connections'>['connections'][number]
 /** A live relay session. */
 export type Session = Reply<'get', '/relay/active'>['sessions'][number]
 export type Region = Reply<'get', '/relay/manifest'>['regions'][number]

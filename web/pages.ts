@@ -21,6 +21,7 @@ import * as accountApps from './pages/account-apps.tsx'
 import * as accountChanges from './pages/account-changes.tsx'
 import * as accountDeletion from './pages/account-deletion.tsx'
 import * as accountExport from './pages/account-export.tsx'
+import * as accountKeys from './pages/account-keys.tsx'
 import * as accountNotifications from './pages/account-notifications.tsx'
 import * as accountSecurity from './pages/account-security.tsx'
 import * as approval from './pages/approval.tsx'
@@ -124,6 +125,12 @@ export const pages: readonly PageRoute[] = [
   post('/account/security/delete', user, accountDeletion.submit, formOn('/account/security/delete')),
   post('/account/security/restore', user, accountDeletion.restore, formOn('/account/security')),
   get('/account/security/export', user, accountExport.download),
+  get('/account/keys', user, accountKeys.show),
+  post('/account/keys', user, accountKeys.create, formOn('/account/keys')),
+  post('/account/keys/access', user, accountKeys.setAccess, formOn('/account/keys')),
+  get('/account/keys/:id/delete', user, accountKeys.confirm),
+  post('/account/keys/:id/delete', user, accountKeys.remove, formOn('/account/keys')),
+  get('/account/keys/:id/qr.svg', user, accountKeys.showQr),
   get('/account/apps', user, accountApps.show),
   get('/account/apps/:client_id/disconnect', user, accountApps.confirm),
   post('/account/apps/:client_id/disconnect', user, accountApps.disconnect, formOn('/account/apps')),

@@ -9,6 +9,7 @@ import { PlanBadge } from './state-badges.tsx'
 import { UserActs } from './user-acts.tsx'
 import { AccountFacts, EntitlementFacts } from './user-facts.tsx'
 import { RecentAudit, RecentEvents, Relays } from './user-lists.tsx'
+import { PlayKeys } from './user-play-keys.tsx'
 import { Subscriptions } from './user-subscriptions.tsx'
 
 const { show, act } = createActs({
@@ -121,6 +122,7 @@ const UserPage = ({ account, children }: UserPageProps) => {
       </div>
       <UserActs user={user} entitlement={entitlement} />
       <Relays userId={user.id} sessions={sessions} />
+      <PlayKeys play_keys={detail.play_keys} play_with_keys_only={detail.play_with_keys_only} />
       <Subscriptions subscriptions={subscriptions} entitlement={entitlement} workflow={detail.subscription} />
       <RecentEvents userId={user.id} events={events.events} />
       <RecentAudit userId={user.id} entries={audit.entries} />

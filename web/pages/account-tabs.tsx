@@ -3,6 +3,7 @@
 const tabs = [
   ['plan', '/account', 'Plan'],
   ['security', '/account/security', 'Security'],
+  ['keys', '/account/keys', 'Keys'],
   ['apps', '/account/apps', 'Connected apps'],
   ['activity', '/account/activity', 'Activity'],
   ['notifications', '/account/notifications', 'Notifications'],

@@ -178,7 +178,8 @@ interface ValueProps {
   readonly value: string
 }
 
-const Value = ({ id, label, value }: ValueProps) => (
+/** A hidden text that can be copied without showing it. Pages with one load `relays.css` and `connection-kit.js`. */
+export const Value = ({ id, label, value }: ValueProps) => (
   <div class="value">
     <details data-secret>
       <summary>

@@ -6,18 +6,22 @@ import { findUserIdsByBillingId } from '../../../db/billing/customers.ts'
 import { type Entitlement, findEntitlementsWithUsage } from '../../../db/billing/entitlements.ts'
 import { findEventStatus, recordGrant } from '../../../db/billing/events.ts'
 import type { Sql } from '../../../db/connection.ts'
+import { findPlayAccess } from '../../../db/identity/play-access.ts'
 import { findProfile, findProfileByEmail, listProfiles, type ProfileRow } from '../../../db/identity/profiles.ts'
 import { lockUser, setDisabled, setRelayAccess } from '../../../db/identity/users.ts'
 import { disconnectAll } from '../../../db/relay/commands.ts'
+import { listPlayKeys } from '../../../db/relay/play-keys.ts'
 import { listLiveSessions, type RelaySessionRow } from '../../../db/relay/sessions.ts'
 import { revokeAllAccess } from '../../../db/transactions/secure-account.ts'
 import { addonsMax, planStatuses, planTiers } from '../../../domain/billing/plans.ts'
 import { parseEmailAddress } from '../../../domain/identity/email-address.ts'
 import { maskAccountEmail } from '../../../domain/identity/masked-email.ts'
+import { playKeyKinds } from '../../../domain/relay/play-keys.ts'
+import { present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import type { Request } from '../../http/requests.ts'
-import { id, storableText } from '../../http/schemas.ts'
+import { id, storableText, timestamp } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { SubscriptionWorkflowView, showSubscriptionWorkflow } from '../../views/subscription-workflow.ts'
 import { presentUsage, UsageView } from '../billing/usage.ts'
@@ -27,12 +31,22 @@ import { Reason, reasonDetail } from '../schemas.ts'
 import { EntitlementView, presentEntitlement, presentUser, UserView } from './session-summary.ts'
 
 const ById = z.object({ id })
+const PlayKeyName = z.object({
+  id,
+  name: z.string(),
+  kind: z.enum(playKeyKinds),
+  connection_id: z.string().nullable(),
+  created_at: timestamp,
+  last_used_at: timestamp.nullable(),
+})
 const OperatorUser = UserView.extend({ disabled: z.boolean().describe('By an operator. Its owner cannot sign in.') })
 const UserDetail = z.object({
   user: OperatorUser,
   entitlement: EntitlementView,
   usage: UsageView,
   sessions: z.array(OperatorSession),
+  play_keys: z.array(PlayKeyName).describe('The play keys of the account, without the keys themselves.'),
+  play_with_keys_only: z.boolean().describe('Whether the stream token does not admit players.'),
   subscription: SubscriptionWorkflowView.describe(
     'The subscription workflow of the account, which wrote its entitlement.',
   ),
@@ -130,14 +144,18 @@ export const showUser = route.operator({
   answers: { 200: UserDetail },
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
-    const [account, sessions, subscription] = await Promise.all([
+    const [account, keys, playWithKeysOnly, sessions, subscription] = await Promise.all([
       readAccount(params.id, services),
+      listPlayKeys(services.sql, params.id),
+      findPlayAccess(services.sql, params.id),
       listLiveSessions(services.sql, params.id),
       showSubscriptionWorkflow(params.id, services),
     ])
     const maskedEmail = maskAccountEmail(account.user.email)
     return ok({
       ...account,
+      play_keys: keys.map((key) => present(PlayKeyName, key)),
+      play_with_keys_only: playWithKeysOnly,
       sessions: sessions.map((row) => presentForOperator({ ...row, maskedEmail }, services.config.relay)),
       subscription,
     })

@@ -118,13 +118,35 @@ describe('an account', () => {
     const { user, session } = await started({ addons: 1 })
     const { status, body } = await get<UserDetail>(`/users/${user.userId}`)
     expect(status).toBe(200)
-    expect(Object.keys(body).sort()).toEqual(['entitlement', 'sessions', 'subscription', 'usage', 'user'])
+    const fields = ['entitlement', 'play_keys', 'play_with_keys_only', 'sessions', 'subscription', 'usage', 'user']
+    expect(Object.keys(body).sort()).toEqual(fields)
     expect(body.user).toMatchObject({ id: user.userId, email: user.email, plan_tier: 'paid', disabled: false })
     expect(body.entitlement).toMatchObject({ active_managed_conns: 1, max_concurrent_conns: 2 })
     expect(body.usage).toMatchObject({ consumed_seconds: 0, enforcement: expect.any(String) })
     expect(body.sessions.map(({ session_id }) => session_id)).toEqual([session.session_id])
     expect(statusAndCode(await get(`/users/${randomUUID()}`))).toEqual([404, 'not_found'])
   })
+})
+
+test('an account shows the names of its play keys to operators, and no key', async () => {
+  const user = await service.api.given.user()
+  const { body: made } = await service.api.post<{ key: string }>(
+    '/relay/play-keys',
+    { name: 'Studio PC' },
+    { bearer: user.bearer },
+  )
+  const { body } = await get<UserDetail & { play_keys: readonly object[] }>(`/users/${user.userId}`)
+  expect(body.play_keys).toEqual([
+    {
+      id: expect.any(String),
+      name: 'Studio PC',
+      kind: 'own',
+      connection_id: null,
+      created_at: expect.any(String),
+      last_used_at: null,
+    },
+  ])
+  expect(JSON.stringify(body)).not.toContain(made.key)
 })
 
 describe('a grant', () => {
