@@ -81,6 +81,9 @@ export async function startObsService() {
   await start()
   return {
     obs,
+    dataDir,
+    /** The address of the site, which users type. */
+    siteUrl: () => stack.site,
     active,
     start,
     stop,
