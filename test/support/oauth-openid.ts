@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { decodeJwt, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import type { Configuration, Provider } from 'oidc-provider'
+import { loadProviderLibrary } from '../../api/apps/provider-library.ts'
 import {
   consentPage,
   type DoubleAccount,
@@ -104,7 +105,7 @@ export async function startOpenIdDouble(traits: Traits): Promise<OpenIdDouble> {
 }
 
 async function createProvider(traits: Traits, state: State, client: { id: string; secret: string }): Promise<Provider> {
-  const { Provider, interactionPolicy } = await withoutExpectedWarnings(loadOidcProvider)
+  const { Provider, interactionPolicy } = await loadProviderLibrary()
   const provider = await withoutExpectedWarnings(async () => {
     return new Provider(state.double.issuerUrl, {
       clients: [
@@ -228,17 +229,8 @@ async function revoke(
   answer(200, revokesGrant ? {} : undefined)
 }
 
-async function loadOidcProvider(): Promise<typeof import('oidc-provider')> {
-  // oidc-provider requires Node 22; in Node 20 it lacks only `URL.parse`.
-  if (!('parse' in URL))
-    Object.assign(URL, {
-      parse: (url: string, base?: string) => (URL.canParse(url, base) ? new URL(url, base) : null),
-    })
-  return import('oidc-provider')
-}
-
-/** Warnings of each run about the Node version and grants in memory. */
-const expectedWarnings = /Unsupported runtime|in-memory adapter/
+/** The warning of each run about grants in memory. */
+const expectedWarnings = /in-memory adapter/
 
 async function withoutExpectedWarnings<Result>(work: () => Promise<Result>): Promise<Result> {
   const { warn } = globalThis.console

@@ -1,4 +1,5 @@
 /** Apps get tokens: authorization requests, approvals and codes, and what is refused on the way. */
+import { randomBytes } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { appRedirectUris, sourceApp } from '../../../domain/identity/apps.ts'
@@ -268,6 +269,29 @@ describe('a code', () => {
   })
 })
 
+test('keys are rotated: former tokens are valid as long as their key is configured', async () => {
+  const [former, next] = [await appVariables(), await appVariables()]
+  const shared = {
+    SVC_JWT_SECRET: 'a secret for the rotation of these tests, long enough',
+    OAUTH_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    SVC_API_URL: former.SVC_API_URL ?? '',
+  }
+  const first = await startApi({ ...former, ...shared })
+  const user = await first.given.user()
+  const { access_token } = await connectApp(first, user.bearer)
+  const keyOf = (token: string) => decodeProtectedHeader(token).kid
+  const [old = '', fresh = ''] = [former.SVC_OAUTH_SIGNING_KEYS, next.SVC_OAUTH_SIGNING_KEYS]
+  const reads = async (keys: string) => {
+    const variables = { ...next, ...shared, PORT: '0', DATABASE_URL: first.services.config.database.url }
+    const second = await startApi({ ...variables, SVC_OAUTH_SIGNING_KEYS: keys })
+    const connected = await connectApp(second, user.bearer)
+    expect(keyOf(connected.access_token)).not.toBe(keyOf(access_token))
+    return (await second.get('/ingests', { bearer: access_token })).status
+  }
+  expect(await reads(`${fresh},${old}`)).toBe(200)
+  expect(await reads(fresh)).toBe(401)
+})
+
 describe('the token endpoint', () => {
   test.each([
     ['without a grant type', {}, 'invalid_request'],
@@ -295,6 +319,17 @@ describe('the token endpoint', () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded', origin: 'https://evil.example' }
     const foreign = await post(form, fields)
     expect([foreign.status, foreign.headers.get('access-control-allow-origin')]).toEqual([400, null])
+  })
+
+  test('answers a large body with a refusal, and HEAD without a body', async () => {
+    const large = await fetch(`${api.url}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: `client_id=${sourceApp}&refresh_token=${'x'.repeat(2_000_000)}`,
+    })
+    expect([large.status, await large.json()]).toMatchObject([400, { error: 'invalid_request' }])
+    const head = await fetch(`${api.url}/oauth/.well-known/openid-configuration`, { method: 'HEAD' })
+    expect([head.status, await head.text()]).toEqual([200, ''])
   })
 
   test('counts requests of a network, and says so in a flat error', async () => {

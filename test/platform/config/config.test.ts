@@ -1,4 +1,5 @@
 /** The configuration: what is required, and how problems are reported. */
+import { generateKeyPairSync } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -6,6 +7,7 @@ import { readConfig, readDatabaseUrl, readWorkerConfig } from '../../../platform
 import { ConfigError, type Environment } from '../../../platform/config/environment.ts'
 import { readSiteConfig } from '../../../platform/config/site.ts'
 import { readStackConfig } from '../../../platform/config/stack.ts'
+import { generateSigningKey } from '../../../platform/embedded/secrets.ts'
 import { temporaryFolder } from '../../support/folders.ts'
 
 const complete = {
@@ -205,6 +207,39 @@ test('two regions with the same name are rejected', () => {
   expect(problemsOf({ ...complete, SVC_REGIONS: JSON.stringify([region, region]) })).toEqual([
     'SVC_REGIONS has two regions with the same name',
   ])
+})
+
+describe('apps', () => {
+  const apps = { ...complete, SVC_OBS_PROVIDER_ID: 'relays-example-net' }
+  const twice = generateSigningKey()
+  const derOf = (namedCurve: string, type: 'pkcs8' | 'sec1') =>
+    generateKeyPairSync('ec', { namedCurve }).privateKey.export({ format: 'der', type }).toString('base64')
+  const signingKeysOf = (text: string) => readConfig({ ...apps, SVC_OAUTH_SIGNING_KEYS: text }).apps?.signingKeys
+
+  test('are off without an id, and need keys with one', () => {
+    expect(readConfig(complete).apps).toBeNull()
+    expect(problemsOf(apps)).toEqual(['SVC_OAUTH_SIGNING_KEYS is required with SVC_OBS_PROVIDER_ID'])
+  })
+
+  test('have keys of one curve in both forms that OpenSSL writes, each with a name that does not reveal it', () => {
+    const keys = signingKeysOf(`${derOf('P-256', 'pkcs8')}, ${derOf('P-256', 'sec1')}`)
+    expect(keys).toMatchObject([{ kty: 'EC', alg: 'ES256', use: 'sig' }, { crv: 'P-256' }])
+    for (const { kid, d } of keys ?? []) expect([kid.length, kid === d]).toEqual([43, false])
+  })
+
+  test.each([
+    ['no key', 'short'],
+    ['another curve', derOf('P-384', 'pkcs8')],
+    ['a good one and nothing', `${derOf('P-256', 'pkcs8')},`],
+    ['the same one twice', `${twice},${twice}`],
+  ])('refuse %s', (_, text) => {
+    expect(() => signingKeysOf(text)).toThrow(/SVC_OAUTH_SIGNING_KEYS is not a list of different private keys/)
+  })
+
+  test.each(['Relays', 'a'.repeat(33), 'a_b', 'a.b'])('refuse the id %s', (SVC_OBS_PROVIDER_ID) => {
+    const problems = problemsOf({ ...apps, SVC_OAUTH_SIGNING_KEYS: generateSigningKey(), SVC_OBS_PROVIDER_ID })
+    expect(problems).toEqual(['SVC_OBS_PROVIDER_ID is not 1 to 32 lower-case letters, digits and hyphens'])
+  })
 })
 
 describe('names of relays', () => {
