@@ -158,18 +158,21 @@ test('addresses and secrets of a relay are inside closed details elements only',
   const { html } = await browser.open('/relays')
   const { hostname, port, search } = new URL(connect?.srtla_url ?? '')
   const token = search.split('/').at(-1) ?? ''
+  const playKey = new URL(connect?.player_url ?? '').search.split('/').at(-1) ?? ''
   const secrets = [
     hostname,
     token,
+    playKey,
     port,
     new URL(connect?.player_url ?? '').port,
     new URL(connect?.stats_url ?? '').port,
   ]
   expect(token).toMatch(/^\w{8}$/)
+  expect(playKey).toMatch(/^[\w-]{22}$/)
 
   const blocks = [...html.matchAll(/<details data-secret="true">.*?<\/details>/gs)].map(([block]) => block)
   expect(blocks).toHaveLength(11)
-  for (const secret of [connect?.srt_url, connect?.stats_url, `streamid=play/live/${token}`])
+  for (const secret of [connect?.srt_url, connect?.stats_url, `streamid=play/live/${playKey}`])
     expect(blocks.join('').replaceAll('&amp;', '&')).toContain(secret)
   // Random ids, and the digest of the kit, have the digits of a port now and then.
   const random = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|data-version="[\da-f]{12}"/g

@@ -27,6 +27,12 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
     insert into user_oauth_accounts (user_id, provider, provider_user_id, access_token_sealed, chat_connected_at)
     values (${userId}, 'twitch', ${userId}, 'hidden', now())`
   await sql`
+    insert into app_grants (user_id, client_id, scopes, ip, user_agent, expires_at)
+    values (${userId}, 'app', '{ingests:read}', '192.0.2.1', 'browser', ${later})`
+  await sql`
+    insert into app_requests (id_hash, client_id, scopes, payload_sealed, ip, user_agent, user_id, decision, expires_at)
+    values (${hash}, 'app', '{ingests:read}', 'hidden', '192.0.2.1', 'browser', ${userId}, 'approved', ${later})`
+  await sql`
     insert into login_attempts (poll_token_hash, user_code, client_name, ip, status, user_id, expires_at)
     values (${hash}, 'hidden', 'plugin', '192.0.2.1', 'consumed', ${userId}, ${later})`
   await sql`
@@ -71,6 +77,8 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
     values (${sessionId}, 1, 'provisioning', 'active', 'relay_ready', 'relay')`
   await sql`insert into relay_health (session_id, instance_id) values (${sessionId}, 'i-1')`
   await sql`insert into connections (user_id, name) values (${userId}, 'cam')`
+  await sql`
+    insert into play_keys (user_id, kind, name, key_sealed, key_hash) values (${userId}, 'own', 'Studio', 'hidden', ${hash})`
   await sql`
     insert into relay_replacements (session_id, binding, instance_id, replaced_by, cause, failed_at, last_report_at)
     values (${sessionId}, 2, 'i-1', 'i-2', 'relay_gone', now(), now())`
