@@ -101,6 +101,15 @@ const pages: Readonly<Record<string, (visit: Visitor & { user: GivenUser }) => P
     await fillAccount(visit)
     await visit.page.goto(at('/account/security?done=signed_out'))
   },
+  'account-keys': async ({ page, user }) => {
+    for (const name of ['Studio PC', 'Co-host']) await api.post('/relay/play-keys', { name }, { bearer: user.bearer })
+    await page.goto(at('/account/keys'))
+  },
+  'account-keys-empty': ({ page }) => page.goto(at('/account/keys')),
+  'account-key-delete': async ({ page, user }) => {
+    const { body } = await api.post<{ id: string }>('/relay/play-keys', { name: 'Studio PC' }, { bearer: user.bearer })
+    await page.goto(at(`/account/keys/${body.id}/delete`))
+  },
   'account-activity': async (visit) => {
     await fillAccount(visit)
     await visit.page.goto(at('/account/activity'))
