@@ -14,8 +14,16 @@ export interface ConnectionKit {
   readonly belabox: { readonly address: string; readonly port: string; readonly streamId: string }
   /** Present where the relay requires encryption. */
   readonly passphrase: string | undefined
-  /** The value of the input field of a media source in OBS. */
+  /** The value of the input field of a media source in OBS. Its play key plays and never publishes. */
   readonly obsInput: string
+  readonly switcher: SwitcherFields
+}
+
+/** What a scene switcher asks for. `OpenIRL` needs the address alone. */
+export interface SwitcherFields {
+  /** The statistics in the path form, which also works for switchers that leave a query out. */
+  readonly statsUrl: string
+  readonly publisher: string
 }
 
 /** Leaves mobile networks time to retransmit lost packets. */
@@ -28,6 +36,7 @@ export const connectionNameOf = (connectionId: string): string => `Relay ${conne
 export function connectionKit(name: string, addresses: Addresses): ConnectionKit {
   const srtla = parseAddress(addresses.srtla_url)
   const srt = parseAddress(addresses.srt_url)
+  const playKey = parseAddress(addresses.player_url).streamId.replace(/^play\/live\//, '')
   const stream = { name, url: addresses.srtla_url, srt: { latency: latencyMillis } }
   return {
     moblinLink: `moblin://?${encodeURIComponent(JSON.stringify({ streams: [stream] }))}`,
@@ -37,6 +46,7 @@ export function connectionKit(name: string, addresses: Addresses): ConnectionKit
     passphrase: srt.passphrase,
     // OBS passes it to FFmpeg, which expects microseconds.
     obsInput: `${addresses.player_url}&latency=${latencyMillis * 1000}`,
+    switcher: { statsUrl: `${addresses.stats_url}/${playKey}`, publisher: playKey },
   }
 }
 

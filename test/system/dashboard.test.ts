@@ -145,7 +145,7 @@ test('a deep link opens the app without showing the settings', async () => {
 })
 
 test('a shown address stays open while the state of the relay changes', async () => {
-  const { page, user, token } = await readyRelay()
+  const { page, user } = await readyRelay()
   await page.clock.install()
   await page.reload()
   await openKit(page, 'OBS')
@@ -153,20 +153,26 @@ test('a shown address stays open while the state of the relay changes', async ()
   await user.stop({ connection_id: 'default' })
   await eventually(user.active, ({ session }) => session?.state === 'grace')
   await expectWithin(10_000, page, () => state(page)).toBe('grace')
-  expect(await visibleText(page)).toContain(`streamid=play/live/${token}&latency=2000000`)
+  const { connect } = (await user.active()).session ?? {}
+  expect(await visibleText(page)).toContain(`${connect?.player_url}&latency=2000000`)
 })
 
 test('neither visible text nor accessible names contain a secret until it is shown', async () => {
-  const { page, token } = await readyRelay()
-  let copyButtons = 0
-  for (const software of ['Moblin', 'IRL Pro', 'Larix', 'BELABOX', 'OBS', 'Other']) {
-    await openKit(page, software)
-    copyButtons += await page.locator('[data-copy]:visible').count()
-    expect(await visibleText(page)).not.toContain(token)
-    expect(await page.locator('main').ariaSnapshot()).not.toContain(token)
+  const { page, user, token } = await readyRelay()
+  const { connect } = (await user.active()).session ?? {}
+  const secrets = [token, connect?.player_url.split('/').at(-1) ?? '']
+  const expectNoSecret = (text: string) => {
+    for (const secret of secrets) expect(text).not.toContain(secret)
   }
-  expect(copyButtons).toBe(11)
-  expect(await page.title()).not.toContain(token)
+  let copyButtons = 0
+  for (const software of ['Moblin', 'IRL Pro', 'Larix', 'BELABOX', 'OBS', 'Scene switchers', 'Other']) {
+    await openKit(page, software)
+    copyButtons += await page.locator('.kit [data-copy]:visible').count()
+    expectNoSecret(await visibleText(page))
+    expectNoSecret(await page.locator('main').ariaSnapshot())
+  }
+  expect(copyButtons).toBe(13)
+  expectNoSecret(await page.title())
 })
 
 test('without scripts relays are started, connected to and stopped', async () => {

@@ -62,6 +62,17 @@ test('the OBS input has the player address and the latency in microseconds', () 
   expect(Object.fromEntries(input.searchParams)).toEqual({ streamid: 'play/live/a1b2c3d4', latency: '2000000' })
 })
 
+test('a scene switcher gets the statistics in the path form, with the play key as publisher', () => {
+  const addresses = {
+    ...addressesAt('relay.example.net'),
+    player_url: 'srt://relay.example.net:4000?streamid=play/live/Zy8_play-key&passphrase=Bridge-over_river.42',
+  }
+  expect(connectionKit('Relay default', addresses).switcher).toEqual({
+    statsUrl: 'http://relay.example.net:5080/stats/Zy8_play-key',
+    publisher: 'Zy8_play-key',
+  })
+})
+
 test('the passphrase of an encrypted relay is in every format, and not in the stream ID', () => {
   const { srtla_url, srt_url, player_url, stats_url } = addressesAt('relay.example.net')
   const encrypted = (url: string) => `${url}&passphrase=Bridge-over_river.42`

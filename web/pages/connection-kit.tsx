@@ -10,6 +10,7 @@ import {
   type ConnectionKit as Kit,
   latencyMillis,
 } from '../connection-kit.ts'
+import { MediaSourceSettings } from './media-source.tsx'
 
 interface ConnectionKitProps {
   readonly sessionId: string
@@ -24,6 +25,7 @@ const apps = [
   { name: 'larix', label: 'Larix', platform: 'phones' },
   { name: 'belabox', label: 'BELABOX', platform: 'encoder' },
   { name: 'obs', label: 'OBS', platform: 'computer' },
+  { name: 'switchers', label: 'Scene switchers', platform: 'NOALBS' },
   { name: 'other', label: 'Other', platform: 'addresses' },
 ] as const
 
@@ -49,14 +51,8 @@ export function ConnectionKit({ sessionId, connectionId, connect }: ConnectionKi
       </fieldset>
       <PhoneApps sessionId={sessionId} kit={kit} />
       <Belabox sessionId={sessionId} kit={kit} />
-      <App name="obs">
-        <ol>
-          <li>Add a media source and clear “Local File”.</li>
-          <li>Paste this value into “Input”. It sets a latency of {latencyMillis / 1000} seconds.</li>
-          <li>Enter “mpegts” as “Input Format”.</li>
-        </ol>
-        <Value id={`obs-${sessionId}`} label="Input" value={kit.obsInput} />
-      </App>
+      <ObsSource sessionId={sessionId} kit={kit} />
+      <SceneSwitchers sessionId={sessionId} kit={kit} />
       <App name="other">
         <Value id={`srtla-${sessionId}`} label="Stream with SRTLA" value={connect.srtla_url} />
         <Value id={`srt-${sessionId}`} label="Stream with SRT" value={connect.srt_url} />
@@ -114,6 +110,31 @@ const Belabox = ({ sessionId, kit: { belabox, passphrase } }: KitProps) => (
         <Value id={`belabox-passphrase-${sessionId}`} label="Passphrase" value={passphrase} />
       </>
     )}
+  </App>
+)
+
+const ObsSource = ({ sessionId, kit }: KitProps) => (
+  <App name="obs">
+    <p>Add a media source, clear “Local File”, and enter these settings.</p>
+    <Value id={`obs-${sessionId}`} label="Input" value={kit.obsInput} />
+    <MediaSourceSettings />
+    <p class="muted">
+      The input has a play key: it plays this relay and can’t stream to it. <a href="/help/obs">About OBS</a>
+    </p>
+  </App>
+)
+
+const SceneSwitchers = ({ sessionId, kit: { switcher } }: KitProps) => (
+  <App name="switchers">
+    <p>
+      In NOALBS add a stream server of the type <code>SrtLiveServer</code>, <code>Belabox</code> or <code>OpenIRL</code>{' '}
+      with these values. The type <code>OpenIRL</code> has no publisher.
+    </p>
+    <Value id={`switcher-stats-${sessionId}`} label="Statistics URL" value={switcher.statsUrl} />
+    <Value id={`switcher-publisher-${sessionId}`} label="Publisher" value={switcher.publisher} />
+    <p class="muted">
+      Both have a play key, which can’t stream to this relay. <a href="/help/scene-switching">About scene switching</a>
+    </p>
   </App>
 )
 

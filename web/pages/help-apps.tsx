@@ -42,8 +42,11 @@ export const ConnectSteps = ({ isSignedIn }: { readonly isSignedIn: boolean }) =
     </App>
     <App name="OBS" platform="computer">
       <li>Add a media source and clear “Local File”.</li>
-      <li>Paste the input from the connection kit into “Input”, and enter “mpegts” as “Input Format”.</li>
+      <li>Paste the input from the connection kit into “Input”, and enter the settings that it names.</li>
       <li>Clear “Restart playback when source becomes active”, so that a change of scene doesn’t interrupt it.</li>
+      <li>
+        OBS can’t see that a stream is gone: see <a href="/help/obs">OBS</a> for what helps.
+      </li>
     </App>
   </>
 )

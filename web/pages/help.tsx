@@ -154,8 +154,8 @@ const NoVideo = () => (
       Wi-Fi off and try the mobile network alone.
     </li>
     <li>
-      <strong>The relay receives video, but OBS is black?</strong> Check “Input” and “Input Format” of the media source
-      against the connection kit. Then close and open its properties, which makes OBS connect again.
+      <strong>The relay receives video, but OBS is black?</strong> Check “Input” of the media source against the
+      connection kit. Then close and open its properties, which makes OBS connect again.
     </li>
     <li>
       <strong>The video stutters?</strong> Lower the bitrate of your app to less than the sum of its links, and keep the

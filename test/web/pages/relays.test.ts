@@ -171,11 +171,12 @@ test('addresses and secrets of a relay are inside closed details elements only',
   expect(playKey).toMatch(/^[\w-]{22}$/)
 
   const blocks = [...html.matchAll(/<details data-secret="true">.*?<\/details>/gs)].map(([block]) => block)
-  expect(blocks).toHaveLength(11)
-  for (const secret of [connect?.srt_url, connect?.stats_url, `streamid=play/live/${playKey}`])
+  expect(blocks).toHaveLength(13)
+  for (const secret of [connect?.srt_url, `${connect?.stats_url}/${playKey}`, `streamid=play/live/${playKey}`])
     expect(blocks.join('').replaceAll('&amp;', '&')).toContain(secret)
-  // Random ids, and the digest of the kit, have the digits of a port now and then.
-  const random = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|data-version="[\da-f]{12}"/g
+  // Random ids, the digest of the kit and the advised settings have the digits of a port now and then.
+  const random =
+    /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|data-version="[\da-f]{12}"|analyzeduration=\d+ probesize=\d+/g
   const outside = blocks.reduce((rest, block) => rest.replace(block, ''), html).replaceAll(random, '')
   expect(secrets.filter((secret) => outside.includes(secret))).toEqual([])
   expect(html).not.toMatch(/<details data-secret[^>]*\bopen\b/)
