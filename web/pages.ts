@@ -31,6 +31,8 @@ import * as connectionKitQr from './pages/connection-kit-qr.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
 import * as help from './pages/help.tsx'
+import * as helpObs from './pages/help-obs.tsx'
+import * as helpSceneSwitching from './pages/help-scene-switching.tsx'
 import * as helpWebhooks from './pages/help-webhooks.tsx'
 import * as history from './pages/history.tsx'
 import * as historySession from './pages/history-session.tsx'
@@ -70,6 +72,8 @@ const formOn = (returnTo: string): Options => ({ returnTo })
 export const pages: readonly PageRoute[] = [
   get('/', anyone, home.show),
   get('/help', anyone, help.show),
+  get('/help/obs', anyone, helpObs.show, crossSite),
+  get('/help/scene-switching', anyone, helpSceneSwitching.show, crossSite),
   get('/help/webhooks', anyone, helpWebhooks.show, crossSite),
   get(referencePath, anyone, reference.show),
   get('/status', anyone, status.show),

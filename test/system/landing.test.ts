@@ -26,6 +26,8 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
   'landing-questions': () => openAll('/'),
   help: () => open('/help'),
   'help-apps': () => openAll('/help'),
+  'help-obs': () => open('/help/obs'),
+  'help-scene-switching': () => open('/help/scene-switching'),
   status: () => open('/status'),
   'usage-none': async () => {
     const person = await streamer({ device: 'phone' })

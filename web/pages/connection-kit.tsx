@@ -225,7 +225,7 @@ interface CopyButtonProps {
   readonly subject: string
 }
 
-const CopyButton = ({ id, label, subject }: CopyButtonProps) => (
+export const CopyButton = ({ id, label, subject }: CopyButtonProps) => (
   <button class="second scripted" type="button" data-copy={id}>
     <span data-label>{label}</span>
     <span class="unseen"> {subject}</span>

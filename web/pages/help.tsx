@@ -37,6 +37,9 @@ const Help = ({ supportEmail, isSignedIn }: HelpProps) => (
         <Topic id="plugin">
           <Plugin />
         </Topic>
+        <Topic id="obs">
+          <Obs />
+        </Topic>
         <Topic id="states">
           <States />
         </Topic>
@@ -57,6 +60,7 @@ const Help = ({ supportEmail, isSignedIn }: HelpProps) => (
 const topics = [
   ['connect', 'Connect your app'],
   ['plugin', 'The plugin for OBS'],
+  ['obs', 'OBS and its scenes'],
   ['states', 'What the states mean'],
   ['no-video', 'No video in OBS'],
   ['ended', 'Why a relay ended'],
@@ -91,6 +95,25 @@ const Plugin = () => (
     </ol>
     <p>
       To write a plugin of your own, begin with the <a href="/docs">API reference</a>.
+    </p>
+  </>
+)
+
+const Obs = () => (
+  <>
+    <p>
+      OBS can’t see that a stream is gone: it shows the last picture, frozen. A script or a scene switcher shows another
+      scene until the stream is back.
+    </p>
+    <p class="row">
+      <a class="link" href="/help/obs">
+        <Icon name="film" />
+        OBS: outages, settings, play keys
+      </a>
+      <a class="link" href="/help/scene-switching">
+        <Icon name="clapperboard" />
+        Scene switching
+      </a>
     </p>
   </>
 )

@@ -5,14 +5,16 @@ const settings = [
   ['Reconnect Delay', '2 s'],
   ['Network Buffering', '1 MB'],
   ['Hardware decoding', 'off'],
-  ['FFmpeg Options', 'analyzeduration=500000 probesize=50000'],
 ] as const
+
+export const ffmpegOptions = 'analyzeduration=500000 probesize=50000'
 
 export const MediaSourceSettings = () => (
   <dl class="facts">
-    {settings.flatMap(([name, value]) => [
-      <dt key={name}>{name}</dt>,
-      <dd key={`${name} value`}>{name === 'FFmpeg Options' ? <code>{value}</code> : value}</dd>,
-    ])}
+    {settings.flatMap(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}
+    <dt>FFmpeg Options</dt>
+    <dd class="options">
+      <code>{ffmpegOptions}</code>
+    </dd>
   </dl>
 )

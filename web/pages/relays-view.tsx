@@ -5,12 +5,15 @@ import { Icon } from '../icons.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
 import { RecentlyEnded } from './relays-ended.tsx'
+import { ConnectObs } from './relays-obs.tsx'
 import type { RegionCapacity } from './relays-regions.tsx'
 import { RelaySession } from './relays-session.tsx'
 import { blockedBy, type StartFormValues, StartRelay } from './relays-start.tsx'
 
 /** The parts that the API did not reply are undefined or empty. */
 interface RelaysProps {
+  /** Scheme, host and port of this site. */
+  readonly origin: string
   readonly problem?: Problem | undefined
   /** The address of the account, until its owner has opened the link that was mailed to it. */
   readonly unverifiedEmail?: string | undefined
@@ -66,6 +69,7 @@ export const Relays = (props: RelaysProps) => {
           />
         ) : null}
       </div>
+      <ConnectObs origin={props.origin} sessions={sessions ?? []} />
     </>
   )
 }

@@ -90,6 +90,7 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
     connectTo: pingOriginsOf(regions, visit.origin),
     page: (
       <Relays
+        origin={visit.origin}
         problem={refused?.problem ?? (sessions ? undefined : relayProblemOf(live))}
         alreadyRunning={running}
         sessions={sessions}

@@ -185,6 +185,24 @@ test('addresses and secrets of a relay are inside closed details elements only',
   expect(secrets.filter((secret) => names.some(([text]) => text.includes(secret)))).toEqual([])
 })
 
+test('Connect OBS shows three ways without a relay, and a button for the input of each relay that runs', async () => {
+  const { browser } = await newStreamer()
+  const idle = await browser.open('/relays')
+  expect(idle.data('way')).toEqual(['source', 'media-source', 'script'])
+  expect(idle.html).toContain(`<code id="site-address">${site.url}</code>`)
+  expect(idle.links).toEqual(
+    expect.arrayContaining(['/downloads/relay-control.py', '/help/obs', '/help/scene-switching']),
+  )
+  expect(idle.text).toContain('Start one first')
+  expect(idle.data('copy')).toEqual(['site-address'])
+
+  const { page, session } = await activeRelay()
+  expect(page.data('way')).toEqual(['source', 'media-source', 'script'])
+  expect(page.text).not.toContain('Start one first')
+  // In the connection kit, and again among the steps.
+  expect(page.data('copy').filter((id) => id === `obs-${session.session_id}`)).toHaveLength(2)
+})
+
 test('the addresses over IPv6 are offered where the relay has them, and are as secret as the others', async () => {
   const { user, browser, session } = await activeRelay()
   expect((await browser.open('/relays')).html).not.toContain('over IPv6')
