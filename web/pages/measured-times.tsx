@@ -15,7 +15,7 @@ interface MeasuredTimesProps {
 
 export const MeasuredTimes = ({ measurements, how }: MeasuredTimesProps) => (
   <>
-    <table class="table">
+    <table class="table measured">
       <thead>
         <tr>
           <th scope="col">What happens</th>
