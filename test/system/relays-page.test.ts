@@ -171,7 +171,7 @@ test('the page with four relays transfers less than 100 kB and shows them withou
   })
   await page.reload({ waitUntil: 'networkidle' })
   expect(await page.locator('[data-sparkline]').count()).toBe(4)
-  expect(await page.locator('[data-copy]').count()).toBe(44)
+  expect(await page.locator('.kit [data-copy]').count()).toBe(52)
   expect(bytes).toBeGreaterThan(20_000)
   expect(bytes).toBeLessThan(budgetBytes)
 
