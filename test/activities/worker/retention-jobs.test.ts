@@ -31,6 +31,23 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
   await sql`
     insert into login_attempts (poll_token_hash, user_code, client_name, ip, status, user_id, expires_at)
     values (${hash}, 'ABCD-EFGH', 'plugin', '192.0.2.1', 'consumed', ${userId}, ${then})`
+  await sql`
+    insert into app_requests (id_hash, client_id, scopes, payload_sealed, ip, user_agent, expires_at)
+    values (${hash}, 'obs-irl-source', '{}', '', '192.0.2.1', '', ${then})`
+  // One that was ended, one that expired, and one in use with a code that expired and a token that was replaced.
+  await sql`
+    insert into app_grants (user_id, client_id, scopes, ip, user_agent, expires_at, ended_at, ended_for)
+    values (${userId}, 'ended', '{}', '192.0.2.1', '', now() + interval '1 day', ${then}, 'signed_out'),
+      (${userId}, 'expired', '{}', '192.0.2.1', '', ${then}, null, null),
+      (${userId}, 'used', '{}', '192.0.2.1', '', now() + interval '1 day', null, null)`
+  for (const [kind, consumed, expires] of [
+    ['code', null, then],
+    ['refresh', then, sql`now() + interval '1 day'`],
+  ] as const)
+    await sql`
+      insert into app_tokens (token_hash, grant_id, kind, generation, payload, consumed_at, expires_at)
+      select ${hash}, id, ${kind}, 0, '{}', ${consumed}, ${expires} from app_grants
+      where user_id = ${userId} and client_id = 'used'`
   for (const status of ['open', 'active'])
     await sql`
       insert into sandbox_subscriptions (id, user_id, kind, quantity, status, created_at)
