@@ -95,7 +95,7 @@ test('everything is in order on a healthy stack', async () => {
   for (const check of checks) expect(Object.keys(check)).toEqual(['name', 'status', 'detail', 'fix'])
   expect(Object.keys(JSON.parse(output) as object)).toEqual(['checks'])
   const secrets = Object.values(await readJson('secrets.json')).filter((secret) => typeof secret === 'string')
-  expect(secrets.length).toBe(5)
+  expect(secrets.length).toBe(7)
   for (const secret of secrets) expect(output).not.toContain(secret)
 })
 
