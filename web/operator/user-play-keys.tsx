@@ -15,18 +15,18 @@ const columns: readonly Column<PlayKeyRow>[] = [
 ]
 
 export const PlayKeys = ({ play_keys: keys, play_with_keys_only: isOnly }: PlayKeysProps) => (
-  <section class="stack" aria-labelledby="play-keys">
-    <h2 id="play-keys">Play keys</h2>
+  <div class="stack">
+    <h2>Play keys</h2>
     <p class="muted" data-play-with-keys-only={isOnly ? 'yes' : 'no'}>
       {isOnly ? 'Players need a play key: the stream token only publishes.' : 'The stream token admits players too.'}
     </p>
     <ScrollingTable
-      label="Play keys"
+      label="Play keys of the account"
       columns={columns}
       empty="No play keys."
       rows={keys}
       keyOf={({ id }) => id}
       dataOf={({ id }) => ({ 'data-play-key': id })}
     />
-  </section>
+  </div>
 )
