@@ -49,6 +49,12 @@ const soaks: Readonly<Record<string, Soak>> = {
     command: [...systemTest, 'test/system/obs.test.ts'],
     variables: { OBS_PROOF: 'docs/proof/obs.json' },
   },
+  'obs-script': {
+    what: 'switches scenes of OBS by the script over a bad network, of a --seed, for half an hour or --seconds (32 minutes)',
+    command: [...systemTest, 'test/system/obs-script-network.test.ts'],
+    variables: { OBS_SCRIPT_SECONDS: '1800' },
+    options: { seed: 'OBS_SCRIPT_SEED', seconds: 'OBS_SCRIPT_SECONDS' },
+  },
   load: {
     what: 'runs 1,000 plugins and 2,000 relays on one worker for ten minutes (15 minutes)',
     command: [...node, 'bench/load-run/run.ts'],

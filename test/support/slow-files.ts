@@ -48,6 +48,8 @@ export const slowFiles: readonly string[] = [
   'test/system/control-plane-outages.test.ts',
   'test/system/report-path.test.ts',
   'test/system/relay-video.test.ts',
+  'test/system/obs-script.test.ts',
+  'test/system/obs-script-network.test.ts',
   'test/system/obs.test.ts',
   'test/system/billing-webhook-storm.test.ts',
   'test/system/dashboard-live.test.ts',

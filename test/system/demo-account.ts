@@ -6,7 +6,12 @@ import type { Stack } from '../support/stack.ts'
 
 /** The parts that a test of a stack reads. */
 export interface DemoHistory {
-  readonly transitions: readonly { readonly from: string; readonly to: string; readonly at: string }[]
+  readonly transitions: readonly {
+    readonly from: string
+    readonly to: string
+    readonly reason: string
+    readonly at: string
+  }[]
   readonly replacements: readonly { readonly at: string; readonly away_seconds: number; readonly cause: string }[]
 }
 
