@@ -173,7 +173,7 @@ describe('references between objects:', () => {
     )
     for (const { backend } of routes) expect(services.get(backend.name)).toBe(backend.port.name)
     const ofApi = routes.filter(({ host }) => host.startsWith('api.'))
-    expect(ofApi.map(({ path }) => path).toSorted()).toEqual(['/api/v1', '/api/v1/admin', '/relay-node'])
+    expect(ofApi.map(({ path }) => path).toSorted()).toEqual(['/api/v1', '/api/v1/admin', '/oauth', '/relay-node'])
   })
 })
 
