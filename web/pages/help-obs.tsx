@@ -51,7 +51,7 @@ const measurements = [
 
 const Times = () => (
   <>
-    <p>How long OBS shows no new picture. In none of these cases you change an address.</p>
+    <p>How long OBS shows no new picture. The address of the relay stayed the same in each case.</p>
     <MeasuredTimes
       measurements={measurements}
       how="With OBS 29 on Linux and a Media Source with a reconnect delay of 2 s; OBS 30 and 32 differ by at most 1.2 s. A picture is 2 to 3 s old in any case."
@@ -85,7 +85,8 @@ const Settings = () => (
     <dd>Shows the fields for an address.</dd>
     <dt>Input</dt>
     <dd>
-      From the connection kit of your <a href="/relays">relay</a>. It stays true over restarts of the relay.
+      From the connection kit of your <a href="/relays">relay</a>. If the source stays black after you have started the
+      relay again, compare it with the kit: in some regions a relay gets another host with each start.
     </dd>
     <dt>Reconnect Delay: 2 s</dt>
     <dd>When a relay was away, the picture came back 3 seconds after it. With the usual 10 it was 10 seconds.</dd>

@@ -158,7 +158,7 @@ const States = () => (
     <dt>
       <span class="badge">Ended</span>
     </dt>
-    <dd>The relay is gone. The next one has a new address, and your history keeps what happened.</dd>
+    <dd>The relay is gone. The next one may have a new address, and your history keeps what happened.</dd>
   </dl>
 )
 
@@ -169,8 +169,8 @@ const NoVideo = () => (
       app doesn’t reach the relay: check the next two points.
     </li>
     <li>
-      <strong>Is it the address of this relay?</strong> A new relay has a new address. Scan its code again, or copy the
-      values again.
+      <strong>Is it the address of this relay?</strong> A new relay may have a new address. Scan its code again, or copy
+      the values again.
     </li>
     <li>
       <strong>Does the network let UDP through?</strong> SRT uses UDP. Company and hotel networks often block it. Turn
@@ -196,7 +196,7 @@ const Endings = () => (
       <dt>It was stopped</dt>
       <dd>By you on the site, by the plugin, or because OBS closed.</dd>
       <dt>Its connection was lost</dt>
-      <dd>Its machine or its network failed. Start a new one, and connect your app to the new address.</dd>
+      <dd>Its machine or its network failed. Start a new one, and compare the address in your app with its kit.</dd>
       <dt>It didn’t start in time</dt>
       <dd>The region couldn’t provide a machine. Try again, or choose another region.</dd>
       <dt>Your plan ended, or includes fewer relays</dt>
