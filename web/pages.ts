@@ -134,7 +134,7 @@ export const pages: readonly PageRoute[] = [
   post('/account/keys/access', user, accountKeys.setAccess, formOn('/account/keys')),
   get('/account/keys/:id/delete', user, accountKeys.confirm),
   post('/account/keys/:id/delete', user, accountKeys.remove, formOn('/account/keys')),
-  get('/account/keys/:id/qr.svg', user, accountKeys.showQr),
+  get('/account/keys/:id/qr/:session_id', user, accountKeys.showQr),
   get('/account/apps', user, accountApps.show),
   get('/account/apps/:client_id/disconnect', user, accountApps.confirm),
   post('/account/apps/:client_id/disconnect', user, accountApps.disconnect, formOn('/account/apps')),

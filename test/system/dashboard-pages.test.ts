@@ -1,5 +1,6 @@
 /** Accessibility and layout of the dashboard's pages in each of their states. */
 import { expect, test } from 'vitest'
+import { eventually } from '../support/relays.ts'
 import { expectUsable, type Visitor } from './browser.ts'
 import {
   announcement,
@@ -115,6 +116,20 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
     await visitor.user.start({ connection_id: 'plugin' })
     await startButton(visitor.page).click()
     await visitor.page.getByRole('alert').waitFor()
+    return visitor
+  },
+  'account-keys-relays': async () => {
+    const visitor = await readyRelay({ device: 'phone' })
+    const { page, user } = visitor
+    await reportOf((await user.start({ connection_id: 'backpack' })).body.session.session_id)
+    for (const name of ['Studio PC', 'w'.repeat(64)])
+      await api.post('/relay/play-keys', { name }, { bearer: user.bearer })
+    await eventually(user.active, ({ sessions }) => sessions.every(({ connect }) => connect != null))
+    await page.goto(`${url}/account/keys`)
+    for (const summary of await page.locator('[data-kind="own"] [data-secret] > summary').all()) await summary.click()
+    expect(await page.locator('[data-kind="own"] .qr').count()).toBe(4)
+    const codes = `[...document.querySelectorAll('[data-kind="own"] .qr')]`
+    await expect.poll(() => page.evaluate(`${codes}.every(({ naturalWidth }) => naturalWidth > 0)`)).toBe(true)
     return visitor
   },
   account: async () => {

@@ -4,9 +4,8 @@ import { expectSuccess } from '../../client/api-error.ts'
 import { ownPlayKeysMax, playKeyNameLengthMax } from '../../domain/relay/play-keys.ts'
 import type { Connection, PlayKey, PlayKeys, Session } from '../api-replies.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
-import { TimeAgo } from '../time-text.tsx'
+import { listPlaybacks, PlayKeyList } from './account-keys-list.tsx'
 import { AccountTabs } from './account-tabs.tsx'
-import { Value } from './connection-kit.tsx'
 import { QrCode } from './connection-kit-qr.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { problemPage } from './problem.tsx'
@@ -25,8 +24,19 @@ export const create: PageHandler = async (visit) => {
     invalid_request: `Give the key a name of up to ${playKeyNameLengthMax} characters.`,
     not_found: 'This connection no longer exists.',
   })
-  return keysPage(visit, { status: result.response.status, problem: { ...problem, field: 'name' }, name })
+  const field = fieldOf.get(problem.code)
+  return keysPage(visit, {
+    status: result.response.status,
+    problem: field === undefined ? problem : { ...problem, field },
+    values: { name, connectionId },
+  })
 }
+
+/** The field that a refusal is about. */
+const fieldOf: ReadonlyMap<string, string> = new Map([
+  ['invalid_request', 'name'],
+  ['not_found', 'connection_id'],
+])
 
 export const confirm: PageHandler = async (visit) => {
   const key = (await readKeys(visit)).play_keys.find(({ id }) => id === visit.params.id)
@@ -76,21 +86,15 @@ export const setAccess: PageHandler = async (visit) => {
   return keysPage(visit, { status: result.response.status, problem: problemOf(result) })
 }
 
-/** The playback address with the key, while a relay runs that it opens. */
+/** The playback address of one relay with the key. */
 export const showQr: PageHandler = async (visit) => {
   const [{ play_keys: keys }, sessions] = await Promise.all([readKeys(visit), readSessions(visit)])
-  const key = keys.find(({ id }) => id === visit.params.id)
-  const address = key && addressOf(key, sessions)
-  if (address === undefined) return problemPage('not_found')
-  const content = renderToString(<QrCode content={address} />)
+  const { id, session_id: sessionId } = visit.params
+  const key = keys.find((each) => each.id === id)
+  const playback = key && listPlaybacks(key, sessions).find((each) => each.sessionId === sessionId)
+  if (!playback) return problemPage('not_found')
+  const content = renderToString(<QrCode content={playback.address} />)
   return { download: { fileName: 'qr-code.svg', contentType: 'image/svg+xml', content, isShown: true } }
-}
-
-function addressOf({ key, connection_id: connectionId }: PlayKey, sessions: readonly Session[]): string | undefined {
-  const session = sessions.find(
-    (each) => each.connect && (connectionId === null || each.connection_id === connectionId),
-  )
-  return session?.connect?.player_url.replace(/(streamid=play\/live\/)[^&]+/, `$1${key}`)
 }
 
 const readKeys = async ({ api }: Visit): Promise<PlayKeys> =>
@@ -109,8 +113,13 @@ const notices: ReadonlyMap<string, string> = new Map([
 interface Refusal {
   readonly status: number
   readonly problem: Problem
-  /** What was typed into the form. */
-  readonly name?: string
+  /** What was entered into the form. */
+  readonly values?: NewKeyValues
+}
+
+interface NewKeyValues {
+  readonly name: string
+  readonly connectionId: string | null
 }
 
 async function keysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
@@ -141,9 +150,9 @@ async function keysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
         <AccountTabs current="keys" />
         <ProblemMessage problem={refused?.problem} />
         {notice ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
-        <Keys keys={keys.play_keys} sessions={sessions} />
+        <PlayKeyList keys={keys.play_keys} sessions={sessions} />
         <div class="grid-2">
-          <NewKey keys={keys.play_keys} connections={list} name={refused?.name ?? ''} />
+          <NewKey keys={keys.play_keys} connections={list} values={refused?.values} problem={refused?.problem} />
           <Access isOn={keys.play_with_keys_only} />
         </div>
         {/* Announces to screen readers that something was copied. */}
@@ -153,83 +162,18 @@ async function keysPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
   }
 }
 
-const Keys = ({ keys, sessions }: { readonly keys: readonly PlayKey[]; readonly sessions: readonly Session[] }) => (
-  <section class="card" aria-labelledby="keys">
-    <h2 id="keys">Play keys</h2>
-    <p class="muted">Keys are hidden in case you’re sharing your screen.</p>
-    {keys.length === 0 ? (
-      <p>There are no keys yet. Each connection gets one with its first relay.</p>
-    ) : (
-      <ul class="entries">
-        {keys.map((key) => (
-          <Key key={key.id} playKey={key} hasAddress={addressOf(key, sessions) !== undefined} />
-        ))}
-      </ul>
-    )}
-  </section>
-)
-
-const kindTexts: Readonly<Record<PlayKey['kind'], string>> = {
-  own: 'Made by you',
-  connection: 'In the playback address of the connection',
-  app: 'Connected app',
-}
-
-const Key = ({ playKey, hasAddress }: { readonly playKey: PlayKey; readonly hasAddress: boolean }) => (
-  <li class="play-key" data-play-key={playKey.id} data-kind={playKey.kind}>
-    <div class="row apart">
-      <div>
-        <p class="row">
-          <strong>{playKey.name}</strong>
-          <span class="badge">{kindTexts[playKey.kind]}</span>
-        </p>
-        <p class="muted">
-          {playKey.connection_id === null ? 'All connections' : `Connection ${playKey.connection_id}`} · created{' '}
-          <TimeAgo at={playKey.created_at} /> ·{' '}
-          {playKey.last_used_at === null ? (
-            'not used yet'
-          ) : (
-            <>
-              last used <TimeAgo at={playKey.last_used_at} />
-            </>
-          )}
-        </p>
-      </div>
-      <a class="button danger" href={`${path}/${playKey.id}/delete`}>
-        {playKey.kind === 'connection' ? 'Replace' : 'Delete'}
-        <span class="unseen"> the key {playKey.name}</span>
-      </a>
-    </div>
-    <Value id={`key-${playKey.id}`} label={`Key of ${playKey.name}`} value={playKey.key} />
-    {hasAddress ? (
-      <details data-secret>
-        <summary>
-          Show QR code of the playback address<span class="unseen"> with the key {playKey.name}</span>
-        </summary>
-        <img
-          class="qr scripted"
-          data-src={`${path}/${playKey.id}/qr.svg`}
-          width="320"
-          height="320"
-          alt="QR code of the playback address"
-        />
-        <noscript>
-          <a class="link" href={`${path}/${playKey.id}/qr.svg`}>
-            Open the QR code
-          </a>
-        </noscript>
-      </details>
-    ) : null}
-  </li>
-)
-
 interface NewKeyProps {
   readonly keys: readonly PlayKey[]
   readonly connections: readonly Connection[]
-  readonly name: string
+  readonly values: NewKeyValues | undefined
+  readonly problem: Problem | undefined
 }
 
-const NewKey = ({ keys, connections, name }: NewKeyProps) => (
+/** Marks the field that was refused. */
+const refusedBy = (problem: Problem | undefined, field: string) =>
+  problem?.field === field ? { 'aria-invalid': true, autofocus: true } : {}
+
+const NewKey = ({ keys, connections, values, problem }: NewKeyProps) => (
   <section class="card" aria-labelledby="new-key">
     <h2 id="new-key">New key</h2>
     {keys.filter(({ kind }) => kind === 'own').length >= ownPlayKeysMax ? (
@@ -246,18 +190,24 @@ const NewKey = ({ keys, connections, name }: NewKeyProps) => (
             name="name"
             required
             maxlength={playKeyNameLengthMax}
-            value={name}
+            value={values?.name ?? ''}
             autocomplete="off"
-            aria-describedby="name-help"
+            aria-describedby={problem?.field === 'name' ? 'problem name-help' : 'name-help'}
+            {...refusedBy(problem, 'name')}
           />
         </div>
         <div class="field">
           <label for="connection">Plays</label>
-          <select id="connection" name="connection_id">
+          <select
+            id="connection"
+            name="connection_id"
+            aria-describedby={problem?.field === 'connection_id' ? 'problem' : undefined}
+            {...refusedBy(problem, 'connection_id')}
+          >
             <option value="">All connections</option>
-            {connections.map((connection) => (
-              <option key={connection.name} value={connection.name}>
-                {connection.name}
+            {connections.map(({ name }) => (
+              <option key={name} value={name} selected={name === values?.connectionId}>
+                {name}
               </option>
             ))}
           </select>

@@ -197,23 +197,29 @@ interface ValueProps {
   readonly id: string
   readonly label: string
   readonly value: string
+  /** For screen readers, where a page has the same label several times. */
+  readonly context?: string
+  /** Shown with the text. */
+  readonly children?: ComponentChildren
 }
 
 /** A hidden text that can be copied without showing it. Pages with one load `relays.css` and `connection-kit.js`. */
-export const Value = ({ id, label, value }: ValueProps) => (
+export const Value = ({ id, label, value, context = '', children }: ValueProps) => (
   <div class="value">
     <details data-secret>
       <summary>
         <span>
           <span class="unseen">Show </span>
-          {label} <span aria-hidden="true">••••</span>
+          {label}
+          {context ? <span class="unseen"> {context}</span> : null} <span aria-hidden="true">••••</span>
         </span>
       </summary>
       <code class="code" id={id}>
         {value}
       </code>
+      {children}
     </details>
-    <CopyButton id={id} label="Copy" subject={label} />
+    <CopyButton id={id} label="Copy" subject={context ? `${label} ${context}` : label} />
   </div>
 )
 
