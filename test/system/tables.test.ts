@@ -85,7 +85,7 @@ async function expectColumnsReached(page: Page): Promise<number> {
     const row = table.locator('tbody tr').first()
     const touched = await seenColumns(row, () => swipeLeft(page, row))
     expect(touched, `${page.url()}: ${name}, by touch`).toEqual(await allColumns(row))
-    await region.evaluate((element) => element.scrollTo(0, 0))
+    await expect.poll(() => scrollBack(region)).toBe(0)
     await page.evaluate('document.activeElement.blur()')
     await tabTo(page, `section[aria-label="${name}"]`)
     const reached = await seenColumns(row, () => page.keyboard.press('ArrowRight', { delay: 30 }))
@@ -93,6 +93,15 @@ async function expectColumnsReached(page: Page): Promise<number> {
   }
   return tables.length
 }
+
+/** A swipe goes on for a moment after the finger has left. @returns where the table is two frames later. */
+const scrollBack = (region: Locator): Promise<number> =>
+  region.evaluate(async (element) => {
+    const view = element.ownerDocument.defaultView
+    element.scrollTo(0, 0)
+    for (let frame = 0; frame < 2; frame += 1) await new Promise((done) => view?.requestAnimationFrame(done))
+    return element.scrollLeft
+  })
 
 const allColumns = async (row: Locator) => Array.from({ length: await row.locator('th, td').count() }, (_, at) => at)
 
