@@ -3,7 +3,8 @@ import type { LoginAttempt } from '../api-replies.ts'
 import type { PageResult } from '../page.ts'
 import { DecisionForm } from './approval-question.tsx'
 import { approvalPath } from './login-attempt.ts'
-import { type Problem, ProblemMessage } from './messages.tsx'
+import type { Problem } from './messages.tsx'
+import { requestFailedPage } from './request-failed.tsx'
 
 type Outcome = Exclude<LoginAttempt['status'], 'pending'>
 
@@ -89,20 +90,8 @@ export const unknownAttempt: PageResult = {
 }
 
 /** The API could not read or decide the login attempt. */
-export const approvalFailedPage = (status: number, problem: Problem, attempt: string): PageResult => ({
-  name: 'approval-failed',
-  title: 'Something went wrong',
-  status,
-  page: (
-    <section class="card narrow">
-      <h1>Something went wrong</h1>
-      <ProblemMessage problem={problem} />
-      <a class="button second wide" href={approvalPath(attempt)}>
-        Back to the request
-      </a>
-    </section>
-  ),
-})
+export const approvalFailedPage = (status: number, problem: Problem, attempt: string): PageResult =>
+  requestFailedPage('approval-failed', status, problem, approvalPath(attempt))
 
 function RelaysLink() {
   return (

@@ -8,8 +8,9 @@ import type { Account, AppRequest } from '../api-replies.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { accountName } from './approval-question.tsx'
 import { connectPath } from './connect-path.ts'
-import { type Problem, ProblemMessage } from './messages.tsx'
+import type { Problem } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
+import { requestFailedPage } from './request-failed.tsx'
 import { scopeTexts } from './scope-texts.ts'
 
 export const show: PageHandler = async (visit) => {
@@ -17,9 +18,9 @@ export const show: PageHandler = async (visit) => {
   const result = await visit.api.GET('/api/v1/auth/apps/requests/{id}', { params: { path: { id } } })
   const { data, response } = result
   if (response.status === 404) return unknownPage
-  if (!data) return failedPage(response.status, problemOf(result), id)
+  if (!data) return requestFailedPage('connect-failed', response.status, problemOf(result), connectPath(id))
   const account = await accountOf(visit)
-  if (!account) return failedPage(503, accountProblem, id)
+  if (!account) return requestFailedPage('connect-failed', 503, accountProblem, connectPath(id))
   return {
     name: 'connect',
     title: `Connect ${data.name}?`,
@@ -37,7 +38,7 @@ const decide =
     const result = await api.POST(`/api/v1/auth/apps/requests/{id}/${decision}`, { params: { path: { id } } })
     const { data, response } = result
     if (response.status === 404) return unknownPage
-    if (!data) return failedPage(response.status, problemOf(result), id)
+    if (!data) return requestFailedPage('connect-failed', response.status, problemOf(result), connectPath(id))
     return { continueTo: data.continue_url, message: 'Returning to your streaming software…' }
   }
 
@@ -130,18 +131,3 @@ const unknownPage: PageResult = {
     </section>
   ),
 }
-
-const failedPage = (status: number, problem: Problem, id: string): PageResult => ({
-  name: 'connect-failed',
-  title: 'Something went wrong',
-  status,
-  page: (
-    <section class="card narrow">
-      <h1>Something went wrong</h1>
-      <ProblemMessage problem={problem} />
-      <a class="button second wide" href={connectPath(id)}>
-        Back to the request
-      </a>
-    </section>
-  ),
-})

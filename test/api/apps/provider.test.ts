@@ -147,7 +147,7 @@ describe('an authorization request', () => {
     for (const cookie of response.headers.getSetCookie()) expect(cookie).toMatch(/secure/i)
   })
 
-  test('is approved anew each time, also in the same browser', async () => {
+  test('needs an approval each time, also in the same browser', async () => {
     const { request } = await approvedCode(api, owner.bearer)
     const response = await ask(authorizationQuery().query, { headers: { cookie: request.cookie } })
     expect(response.headers.get('location')).toMatch(/\/connect\//)

@@ -134,7 +134,7 @@ test('revoking a refresh token ends this sign-in at once, and no other one of th
   )
 })
 
-test('revoking an unknown token, or one of another app, changes nothing and tells nothing', async () => {
+test('revoking an unknown token, or one of another app, changes nothing and reveals nothing', async () => {
   const { tokens } = await connected()
   const fields = [
     { token: 'unknown', client_id: sourceApp },
