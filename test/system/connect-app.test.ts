@@ -38,6 +38,13 @@ async function begin(client: IrlSourceClient, { page }: Visitor, signal?: AbortS
 const decide = (page: Visitor['page'], decision: 'approve' | 'deny') =>
   page.locator(`form[action$="/${decision}"] button`).click()
 
+/** Approves and waits until the client is signed in and the browser shows its callback page, so that it can go on. */
+async function approve(page: Visitor['page'], signingIn: Promise<unknown>) {
+  await decide(page, 'approve')
+  await signingIn
+  await page.waitForURL(/^http:\/\/127\.0\.0\.1:474\d\d\/callback\?/)
+}
+
 test.for(browsers)('the client of a visitor who approves is signed in, lists and refreshes: %o', async (look) => {
   const [user, visiting] = [await api.given.user(), await visitor(look)]
   const { page, faults } = visiting
@@ -46,9 +53,7 @@ test.for(browsers)('the client of a visitor who approves is signed in, lists and
   await waitForPage(page, 'login')
   await signIn(page, user)
   await waitForPage(page, 'connect')
-  await decide(page, 'approve')
-  await signingIn
-  await page.waitForURL(/^http:\/\/127\.0\.0\.1:474\d\d\/callback\?/)
+  await approve(page, signingIn)
   expect(await client.list()).toEqual([])
   await Promise.all([client.refresh(client.tokens?.refresh), client.refresh(client.tokens?.refresh)])
   expect(await client.list()).toEqual([])
@@ -74,8 +79,7 @@ test('the second app of a visitor who is signed in needs no sign-in and asks aga
     if (isFirst) await signIn(page, user)
     await waitForPage(page, 'connect')
     expect(client.tokens).toBeUndefined()
-    await decide(page, 'approve')
-    await signingIn
+    await approve(page, signingIn)
   }
 })
 
@@ -106,8 +110,7 @@ test('disconnecting on the page ends the client’s sign-in for good', async () 
   const { signingIn } = await begin(client, visiting)
   await signIn(page, user)
   await waitForPage(page, 'connect')
-  await decide(page, 'approve')
-  await signingIn
+  await approve(page, signingIn)
   await page.goto(`${site.url}/account/apps`)
   await page.locator('a[href$="/disconnect"]').click()
   await submitButton(page, '/account/apps/obs-irl-source/disconnect').click()
@@ -130,8 +133,7 @@ test('the pages are usable on phone and desktop, light and dark', async () => {
   const second = await begin(new IrlSourceClient(site.url), connected)
   await signIn(connected.page, user)
   await waitForPage(connected.page, 'connect')
-  await decide(connected.page, 'approve')
-  await second.signingIn
+  await approve(connected.page, second.signingIn)
   await connected.page.goto(`${site.url}/account/apps`)
   await expectUsable(connected, 'account-apps')
 })
