@@ -2,6 +2,7 @@
  * The program that runs on a relay: receives streams, serves statistics, and reports its health until it is stopped.
  */
 import { rmSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RelayPorts } from '../domain/relay/ports.ts'
 import { lockFile } from '../platform/file-lock.ts'
 import { startDataPlane } from './data-plane.ts'
@@ -17,6 +18,10 @@ import { startStatsServer } from './stats-server.ts'
 
 /** Exit codes of the process, which its provider reads. */
 const exitCodes = { ended: 0, failed: 1, invalidSettings: 2, alreadyRunning: 3 } as const
+
+/** How long a relay waits for ports of its connection that are taken: the relay stopped before it may be ending. */
+const takenPortsMillisMax = 3_000
+const takenPortsPauseMillis = 100
 
 async function run(settings: Settings): Promise<number> {
   const { instanceId, session, region, stateFile, host } = settings
@@ -56,20 +61,33 @@ async function run(settings: Settings): Promise<number> {
   const boundPorts = (): RelayPorts => ({ ...dataPlane.ports(), statsPort: statsServer.port })
   /** Takes ports that a connection had before, all or none of them. */
   const takePorts = async (wanted: RelayPorts): Promise<void> => {
-    let stats = statsServer
+    const stats = wanted.statsPort === statsServer.port ? statsServer : await openStatsServer(wanted.statsPort)
     try {
-      if (wanted.statsPort !== statsServer.port) stats = await openStatsServer(wanted.statsPort)
       await dataPlane.takePorts(wanted)
     } catch (error) {
       if (stats !== statsServer) await stats.close()
-      log('warn', 'one of the ports to take is taken, so this relay has others', { error: (error as Error).message })
-      return
+      throw error
     }
     const left = statsServer
     statsServer = stats
     if (left !== stats) await left.close()
   }
-  if (settings.preferredPorts !== null) await takePorts(settings.preferredPorts)
+  /** Keeps the ports that it has when the wanted ones stay taken. */
+  const takePortsOnceFree = async (wanted: RelayPorts): Promise<void> => {
+    const since = Date.now()
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await takePorts(wanted)
+      } catch (error) {
+        const { message } = error as Error
+        if (attempt === 1)
+          log('info', 'a port of the connection is taken: waiting until it is free', { error: message })
+        if (Date.now() - since >= takenPortsMillisMax || ending.signal.aborted)
+          return log('warn', 'a port of the connection stays taken, so this relay has others', { error: message })
+        await sleep(takenPortsPauseMillis)
+      }
+  }
+  if (settings.preferredPorts !== null) await takePortsOnceFree(settings.preferredPorts)
   const startedAt = new Date().toISOString()
   const writeState = () =>
     writeStateFile(stateFile, { instanceId, sessionId, region, pid: process.pid, host, ...boundPorts(), startedAt })
@@ -91,7 +109,7 @@ async function run(settings: Settings): Promise<number> {
     boundPorts,
     async onAssigned(assigned) {
       ownSessionId = assigned.sessionId
-      if (assigned.ports !== null) await takePorts(assigned.ports)
+      if (assigned.ports !== null) await takePortsOnceFree(assigned.ports)
       dataPlane.admit(assigned.admission)
       if (assigned.ports !== null) await writeState()
     },

@@ -79,6 +79,23 @@ test('the state file has the ports of the relay and no secret, and only its owne
   expect(text).not.toContain(streamToken)
 })
 
+test('a relay waits for the ports of its connection until the relay before it has ended', async () => {
+  const plane = await givenControlPlane()
+  const before = startRelay({ apiUrl: plane.url })
+  const { srtlaPort, publishPort, playPort, statsPort } = await before.up()
+  const ports = { srtlaPort, publishPort, playPort, statsPort }
+
+  const next = startRelay({
+    apiUrl: plane.url,
+    variables: { SVC_RELAY_PREFERRED_PORTS: Object.values(ports).join(',') },
+  })
+  await eventually(next.output, (output) => output.includes('waiting until it is free'))
+  before.child.kill('SIGTERM')
+
+  expect(await next.up()).toMatchObject(ports)
+  expect(next.output()).not.toContain('stays taken')
+})
+
 test('a relay keeps running when its output is closed', async () => {
   const plane = await givenControlPlane()
   const relay = startRelay({ apiUrl: plane.url })

@@ -139,7 +139,7 @@ describe('an unbound relay whose assignment has ports', () => {
     expect(plane.from(relay.sessionId)[0]?.body).toMatchObject({
       ports: { srtla: srtlaPort, publish: publishPort, play: playPort, stats: statsPort },
     })
-    expect(relay.output()).toContain('one of the ports to take is taken')
+    expect(relay.output()).toContain('a port of the connection stays taken')
     expect(await publishTo(publishPort)).toBe(withoutEngine)
   })
 })
