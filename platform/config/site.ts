@@ -20,6 +20,7 @@ const SiteVariables = Variables.pick({
   SVC_TIME_BANK_HOURS_PER_RELAY: true,
   SVC_TIME_BANK_ENFORCEMENT: true,
   SVC_MAILBOX: true,
+  SVC_OBS_PROVIDER_ID: true,
 }).extend({ SVC_API_URL: url.default('http://localhost:8080') })
 
 /** Reads and checks the variables of the site. Throws `ConfigError`. */
@@ -41,6 +42,8 @@ export function readSiteConfig(env: Environment = process.env) {
     relayTime: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
     /** Whether the page /mailbox exists. */
     mailbox: v.SVC_MAILBOX,
+    /** Whether pages offer to connect apps, such as the OBS source. */
+    canConnectApps: v.SVC_OBS_PROVIDER_ID !== undefined,
   })
 }
 

@@ -1,4 +1,4 @@
-/** *Connect OBS* on the relays page: three ways to the picture, with and without a running relay. */
+/** *Connect OBS* on the relays page: the ways to the picture, with and without a running relay. */
 import type { ComponentChildren } from 'preact'
 import type { Session } from '../api-replies.ts'
 import { Icon, type IconName } from '../icons.tsx'
@@ -8,11 +8,13 @@ import { MediaSourceSettings } from './media-source.tsx'
 interface ConnectObsProps {
   /** Scheme, host and port of this site, which the source and the script ask for. */
   readonly origin: string
+  /** Source and script sign in as apps. */
+  readonly canConnectApps: boolean
   readonly sessions: readonly Session[]
 }
 
 /** `relays.js` replaces it when a relay gets its addresses or is gone. */
-export const ConnectObs = ({ origin, sessions }: ConnectObsProps) => {
+export const ConnectObs = ({ origin, canConnectApps, sessions }: ConnectObsProps) => {
   const ready = sessions.filter(({ connect }) => connect)
   const version = ready.map(({ session_id }) => session_id).join(' ')
   return (
@@ -21,13 +23,14 @@ export const ConnectObs = ({ origin, sessions }: ConnectObsProps) => {
         Connect OBS
       </h2>
       <p class="muted">
-        Choose one of three ways. When your stream breaks off, OBS shows the last picture: the script, or a{' '}
-        <a href="/help/scene-switching">scene switcher</a>, shows another scene. <a href="/help/obs">More about OBS</a>
+        {canConnectApps ? 'Choose one of three ways. ' : ''}When your stream breaks off, OBS shows the last picture:{' '}
+        {canConnectApps ? 'the script, or ' : ''}a <a href="/help/scene-switching">scene switcher</a>
+        {canConnectApps ? ',' : ''} shows another scene. <a href="/help/obs">More about OBS</a>
       </p>
       <div class="ways">
-        <ProviderSource origin={origin} />
+        {canConnectApps ? <ProviderSource origin={origin} /> : null}
         <MediaSource sessions={ready} />
-        <Script />
+        {canConnectApps ? <Script /> : null}
       </div>
     </section>
   )

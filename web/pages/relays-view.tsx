@@ -14,6 +14,8 @@ import { blockedBy, type StartFormValues, StartRelay } from './relays-start.tsx'
 interface RelaysProps {
   /** Scheme, host and port of this site. */
   readonly origin: string
+  /** Whether this service has a provider for apps. */
+  readonly canConnectApps: boolean
   readonly problem?: Problem | undefined
   /** The address of the account, until its owner has opened the link that was mailed to it. */
   readonly unverifiedEmail?: string | undefined
@@ -69,7 +71,7 @@ export const Relays = (props: RelaysProps) => {
           />
         ) : null}
       </div>
-      <ConnectObs origin={props.origin} sessions={sessions ?? []} />
+      <ConnectObs origin={props.origin} canConnectApps={props.canConnectApps} sessions={sessions ?? []} />
     </>
   )
 }

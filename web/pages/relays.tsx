@@ -91,6 +91,7 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
     page: (
       <Relays
         origin={visit.origin}
+        canConnectApps={visit.config.canConnectApps}
         problem={refused?.problem ?? (sessions ? undefined : relayProblemOf(live))}
         alreadyRunning={running}
         sessions={sessions}

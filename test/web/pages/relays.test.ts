@@ -22,7 +22,7 @@ const longTimes = {
 const service = await startFakeRelayService({
   variables: { ...longTimes, SVC_SITE_URL: siteUrl, SVC_REGIONS: regions },
 })
-const site = await startSite(service.api, { SVC_SITE_URL: siteUrl })
+const site = await startSite(service.api, { SVC_SITE_URL: siteUrl, SVC_OBS_PROVIDER_ID: 'provider-of-these-tests' })
 
 async function signedIn(user: GivenUser): Promise<Browser> {
   const browser = site.browser()
@@ -201,6 +201,14 @@ test('Connect OBS shows three ways without a relay, and a button for the input o
   expect(page.text).not.toContain('Start one first')
   // In the connection kit, and again among the steps.
   expect(page.data('copy').filter((id) => id === `obs-${session.session_id}`)).toHaveLength(2)
+})
+
+test('Connect OBS offers nothing to sign in with where no app can be connected', async () => {
+  const withoutApps = await startSite(service.api, { SVC_SITE_URL: await freeSiteUrl() })
+  const { email, password } = await service.user()
+  const page = await withoutApps.browser().post('/login', { email, password })
+  expect(page.data('way')).toEqual(['media-source'])
+  expect(page.links).not.toContain('/downloads/relay-control.py')
 })
 
 test('the addresses over IPv6 are offered where the relay has them, and are as secret as the others', async () => {
