@@ -141,7 +141,10 @@ export const recordLaunch = async (sql: Sql, reservedId: string, launched: Launc
       now(), ${launched.host}, ${launched.hostV6 ?? null}, ${launched.srtlaPort}, ${launched.publishPort}, ${launched.playPort},
       ${launched.statsPort}
     from instances where instance_id = ${reservedId}
-    on conflict (instance_id) do update set gone_at = null, unowned_since = null, provider_id = excluded.provider_id,
+    on conflict (instance_id) do update set gone_at = null, provider_id = excluded.provider_id,
+      -- The report of an instance whose session has stopped can be answered before its launch is recorded.
+      unowned_since = case when exists (
+        select from relay_sessions s where s.id = i.session_id and s.state = 'stopped') then i.unowned_since end,
       launched_at = coalesce(i.launched_at, excluded.launched_at), host = excluded.host, host_v6 = excluded.host_v6,
       srtla_port = excluded.srtla_port, publish_port = excluded.publish_port, play_port = excluded.play_port, stats_port = excluded.stats_port`
   // The provider had an instance of this session already.

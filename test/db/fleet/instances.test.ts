@@ -1,9 +1,12 @@
-/** The rows of instances: zones without room, and the claim of a warm instance. */
+/** The rows of instances: their launch, and the claim of a warm instance. */
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'
-import { bindInstance, claimWarmInstance, recordLaunch } from '../../../db/fleet/instances.ts'
+import { bindInstance, claimWarmInstance, insertInstance, recordLaunch } from '../../../db/fleet/instances.ts'
+import { markOrphan } from '../../../db/fleet/orphans.ts'
+import { writeTransitions } from '../../../db/transactions/write-transitions.ts'
 import { waitForBlockedQuery } from '../../support/locks.ts'
-import { startTransitions } from '../../support/relay-transitions.ts'
+import { startTransitions, stopNow, transitionsRequest } from '../../support/relay-transitions.ts'
 import { insertWarmInstance } from '../../support/unbound-relays.ts'
 
 const { sql, insertSession } = await startTransitions()
@@ -54,8 +57,21 @@ describe('a warm instance whose row is locked when a session needs one', () => {
   })
 })
 
+const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
+
+test('the launch of an instance whose session has stopped leaves it due for the next sweep', async () => {
+  const placement = { region: 'local', provider: 'local', image: 'an image', capacity: 10, reportSecondsMax: 3600 }
+  const [sessionId, instanceId] = [await insertSession(), `local-${randomUUID()}`]
+  await insertInstance(sql, { instanceId, sessionId, zone: 0 }, placement)
+  await writeTransitions(sql, transitionsRequest(sessionId, { transitions: [stopNow] }))
+  await markOrphan(sql, instanceId, sessionId)
+  await recordLaunch(sql, instanceId, { instanceId, providerId: null, ...endpoint })
+  const [row] = await sql`
+    select unowned_since <= now() - interval '1 minute' as is_due from instances where instance_id = ${instanceId}`
+  expect(row?.isDue).toBe(true)
+})
+
 describe('the IPv6 address of an instance', () => {
-  const endpoint = { host: '198.51.100.7', srtlaPort: 5000, publishPort: 4001, playPort: 4000, statsPort: 5080 }
   const launch = async (hostV6?: string) => {
     const instanceId = await insertWarmInstance(sql, { image: 'an image' })
     await recordLaunch(sql, instanceId, { instanceId, providerId: null, ...endpoint, hostV6 })
