@@ -59,8 +59,10 @@ testInRealTime('scenes follow a stream over a bad network, without flapping', as
   const switches = recordSwitches()
   const disturbances: string[] = []
   for (const until = Date.now() + seconds * 1_000; Date.now() < until; ) {
-    const kind = random.weighted(weights)
-    const lastsMillis = random.between(500, 15_000)
+    // The first one is noticed for certain.
+    const isFirst = disturbances.length === 0
+    const kind = isFirst ? 'dead' : random.weighted(weights)
+    const lastsMillis = random.between(isFirst ? 5_000 : 500, 15_000)
     disturbances.push(`${kind} ${(lastsMillis / 1_000).toFixed(1)} s`)
     const before = switches.length
     const endsAt = Date.now() + lastsMillis
