@@ -419,7 +419,8 @@ create table play_keys (
 create unique index play_keys_of_app on play_keys (user_id, app_id) where kind = 'app';
 create unique index play_keys_of_connection on play_keys (user_id, connection_id) where kind = 'connection';
 create index play_keys_user on play_keys (user_id);
-create trigger play_keys_change_admission after insert or delete on play_keys for each row execute function change_admission_by_key();
+create trigger play_keys_change_admission after delete on play_keys for each row execute function change_admission_by_key();
+create trigger play_keys_change_admission_by_insert after insert on play_keys for each row when (new.kind <> 'connection') execute function change_admission_by_key();
 
 create table presence (
   role    text        not null primary key check (role = any (array['api', 'worker'])),

@@ -264,12 +264,14 @@ async function reserve(
   region: StartableRegion,
   commitWith: CommitWith,
 ): Promise<RelaySessionRow & Partial<PlayerKeyColumns>> {
-  const naming = useConnection(tx, request.userId, request.connectionId)
-  const ensuringKey = ensureConnectionPlayKey(tx, request.userId, request.connectionId, request.playKey)
-  const inserting = insertSession(tx, request, region.region)
-  const storingKey = storeIdempotencyKey(tx, request, request.sessionId)
+  // One statement, since all starts of the region wait for it. Each table is written once.
+  const inserting = tx<RelaySessionRow[]>`
+    with connection as (${useConnection(tx, request.userId, request.connectionId)}),
+      player as (${ensureConnectionPlayKey(tx, request.userId, request.connectionId, request.playKey)}),
+      idempotency_key as (${storeIdempotencyKey(tx, request, request.sessionId)})
+    ${insertSession(tx, request, region.region)}`
   if (region.warm === 0) {
-    const [, , rows] = await commitWith(naming, ensuringKey, inserting, storingKey)
+    const [rows] = await commitWith(inserting)
     return onlyRow(rows)
   }
   const placement = { region: region.region, image: imageKey(region), reportSecondsMax: request.warmReportSecondsMax }
@@ -277,7 +279,7 @@ async function reserve(
   const reading = tx<(RelaySessionRow & PlayerKeyColumns)[]>`
     select ${relaySessionColumns(tx)}, player.*
     from relay_sessions left join lateral (${playerKey(tx)}) player on true where id = ${request.sessionId}`
-  const [, , , , , rows] = await commitWith(naming, ensuringKey, inserting, storingKey, claiming, reading)
+  const [, , rows] = await commitWith(inserting, claiming, reading)
   return onlyRow(rows)
 }
 

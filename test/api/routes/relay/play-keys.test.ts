@@ -216,6 +216,25 @@ describe('a relay', () => {
     expect((await admissionAfter(revision))?.play_keys).toContain(sha256(key))
   }, 5_000)
 
+  test('goes on as it is when another relay of the account starts', async () => {
+    const { user, bind, admissionAfter } = await givenRelay()
+    await bind()
+    const revision = (await admissionAfter(null))?.revision
+    await user.start({ connection_id: 'other' })
+    expect(await admissionAfter(revision)).toBeUndefined()
+  })
+
+  test('gets the key that takes the place of a deleted one of its connection', async () => {
+    const { user, bind, admissionAfter } = await givenRelay()
+    await bind()
+    const revision = (await admissionAfter(null))?.revision
+    const [deleted] = await list(user)
+    await remove(user, deleted?.id ?? '')
+    const [replacing] = await list(user)
+    expect((await admissionAfter(revision))?.play_keys).toEqual([sha256(replacing?.key ?? '')])
+    expect(replacing?.key).not.toBe(deleted?.key)
+  })
+
   test('states which keys were used, and their owner sees when', async () => {
     const { user, sessionId, bind, report } = await givenRelay()
     const [used, unused] = [(await create(user, { name: 'used' })).body, (await create(user, { name: 'unused' })).body]
