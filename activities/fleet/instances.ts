@@ -81,7 +81,7 @@ export async function launchInstance(
       if (!(error instanceof RelayProviderError && error.failure === 'try_other_zone')) throw error
       if (zone + 1 >= provider.zones)
         throw new RelayProviderError(error.message, 'give_up', { detail: 'capacity', cause: error })
-      instance = await moveToNextZone(sql, instanceId, createInstanceId(regionOf(config, target.region).provider))
+      instance = await moveToNextZone(sql, instance, createInstanceId(regionOf(config, target.region).provider))
     }
   }
   return undefined

@@ -51,9 +51,10 @@ export function createWarmInstanceActivities(deps: Deps): WarmInstanceActivities
       const instance = await findInstance(sql, instanceId)
       // A session may have claimed it since its launch, and a repeated call that fails would retire it.
       if (!instance || instance.isRetired || instance.isGone || instance.isLaunched) return
-      await recordAttempt(sql, instanceId)
+      const attempt = await recordAttempt(sql, instanceId)
+      if (!attempt) return
       const target = { region: instance.region, sessionId: null, streamTokenHash: null }
-      await launchInstance(deps, instance, target).catch(failCreation)
+      await launchInstance(deps, attempt, target).catch(failCreation)
     },
 
     destroyWarmInstance: async ({ instanceId }) => {

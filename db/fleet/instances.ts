@@ -20,7 +20,11 @@ export interface Placement {
 export interface ReservedInstance {
   readonly instanceId: string
   readonly zone: number
+  /** When the present attempt to create it began, as Postgres writes it. */
+  readonly attemptedAt: string
 }
+
+const attemptedAt = (sql: Sql) => sql`create_attempted_at::text as attempted_at`
 
 /** The instance that an earlier attempt reserved. Its creation may have succeeded although its reply was lost. */
 export const findReservation = async (tx: Sql, sessionId: string): Promise<ReservedInstance | undefined> =>
@@ -28,7 +32,7 @@ export const findReservation = async (tx: Sql, sessionId: string): Promise<Reser
     update instances set create_attempted_at = now() where instance_id = (
       select instance_id from instances
       where session_id = ${sessionId} and gone_at is null and retired_at is null order by created_at desc limit 1
-    ) returning instance_id, zone`)
+    ) returning instance_id, zone, ${attemptedAt(tx)}`)
 
 /**
  * Gives a session a warm instance that reported lately, and binds it. One that runs an old image serves while none runs
@@ -83,7 +87,7 @@ export const findReplacement = async (tx: Sql, sessionId: string, binding: numbe
       select instance_id from instances
       where session_id = ${sessionId} and binding = ${binding} and gone_at is null and retired_at is null
       order by created_at desc limit 1
-    ) returning instance_id, zone, region, launched_at is not null as is_launched`)
+    ) returning instance_id, zone, ${attemptedAt(tx)}, region, launched_at is not null as is_launched`)
 
 /** An assumed upper bound of concurrent reservations in one region. */
 const concurrentReservationsMax = 100
@@ -104,7 +108,7 @@ const countExisting = async (sql: Sql, region: string): Promise<number> =>
   (await firstValue(sql<{ count: number }[]>`
     select count(*)::int as count from instances where region = ${region} and gone_at is null`)) ?? 0
 
-interface NewInstance extends ReservedInstance {
+interface NewInstance extends Omit<ReservedInstance, 'attemptedAt'> {
   readonly sessionId: string | null
   /** That of a replacement; 1 by default. */
   readonly binding?: number
@@ -115,10 +119,12 @@ export const insertInstance = async (
   tx: Sql,
   { instanceId, sessionId, zone, binding = 1 }: NewInstance,
   { region, provider, image }: Placement,
-): Promise<void> => {
-  await tx`
+): Promise<ReservedInstance> => {
+  const [inserted] = await tx<[ReservedInstance]>`
     insert into instances (instance_id, session_id, region, provider, image, zone, is_warm, binding, create_attempted_at)
-    values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, ${binding}, now())`
+    values (${instanceId}, ${sessionId}, ${region}, ${provider}, ${image}, ${zone}, ${sessionId === null}, ${binding}, now())
+    returning instance_id, zone, ${attemptedAt(tx)}`
+  return inserted
 }
 
 interface LaunchedInstance {
@@ -209,9 +215,10 @@ const storedColumns = (sql: Sql) => sql`
 /**
  * Records an attempt to create an instance. For some time after it, its provider's list does not prove that it failed.
  */
-export const recordAttempt = async (sql: Sql, instanceId: string): Promise<void> => {
-  await sql`update instances set create_attempted_at = now() where instance_id = ${instanceId}`
-}
+export const recordAttempt = async (sql: Sql, instanceId: string): Promise<ReservedInstance | undefined> =>
+  first(sql<ReservedInstance[]>`
+    update instances set create_attempted_at = now() where instance_id = ${instanceId}
+    returning instance_id, zone, ${attemptedAt(sql)}`)
 
 export const findInstance = async (sql: Sql, instanceId: string): Promise<StoredInstance | undefined> =>
   first(sql<StoredInstance[]>`select ${storedColumns(sql)} from instances where instance_id = ${instanceId}`)

@@ -55,8 +55,8 @@ export const reserveInstance = (
     const [warm] = await claimWarmInstance(tx, sessionId, placement)
     if (warm) return { type: 'bound', instanceId: warm.instanceId, hasReported: false }
     if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
-    await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
-    return { type: 'reserved', instance: { instanceId: newInstanceId, zone: 0 } }
+    const instance = await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0 }, placement)
+    return { type: 'reserved', instance }
   }) as Promise<ReserveOutcome>
 
 /** Separates a session from the instance that it lost. */

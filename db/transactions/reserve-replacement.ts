@@ -62,7 +62,6 @@ export const reserveReplacement = (
     const [warm] = mustBeNew ? [] : await claimWarmReplacement(tx, { sessionId, binding }, placement)
     if (warm) return { type: 'created', instanceId: warm.instanceId }
     if (!(await hasRoom(tx, placement))) return { type: 'no_room' }
-    await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0, binding }, placement)
-    const instance = { instanceId: newInstanceId, zone: 0 }
+    const instance = await insertInstance(tx, { instanceId: newInstanceId, sessionId, zone: 0, binding }, placement)
     return { type: 'reserved', instance, region: placement.region, binding }
   }) as Promise<ReserveReplacementOutcome>
