@@ -29,6 +29,8 @@ import { openUdpPort, UdpPeer, type UdpPort } from './udp-port.ts'
 
 const sweepMillis = 500
 const judgeMillis = 250
+/** A link that is quiet for longer is not in use. Encoders send keepalives every second. */
+const quietLinkMillisMax = 2_200
 
 export interface DataPlaneOptions {
   /** One address of each family that the ports are bound to. */
@@ -113,7 +115,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     onSrtPacket: (group, datagram) => gate.receive('publish', datagram, group, now()),
     isOfStream: (datagram) => gate.publisher?.isOwnData(datagram) === true,
     // An answer would keep the links of an encoder from before a restart, which have to register again, alive.
-    onStranger: (datagram) => isCall(datagram) && refused.add('srt_at_srtla_port'),
+    onStranger: (datagram) => isCall(datagram) && refused.add('srt_at_srtla_port', 'publish', now()),
     onGroupEnded: (group) => gate.endPeer('publish', group),
   })
   const meter = new IngestMeter()
@@ -121,9 +123,9 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
   const gate = new SrtGate({
     ...options,
     log,
-    onRefused: (reason) => refused.add(reason),
+    onRefused: (reason, role) => refused.add(reason, role, now()),
     onPublisher(connection) {
-      meter.sample(connection, now())
+      meter.sample(connection, countActiveLinks(), now())
       if (connection) srtla.markAdmitted(connection.peer)
       isolateAdmitted()
     },
@@ -147,7 +149,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     const isBonded = publisher instanceof SrtlaGroup
     opened.srtla.isolate(isBonded ? [...publisher.links.values()].map(({ remote }) => remote) : [])
     opened.publish.isolate(listRemotes([publisher]))
-    opened.play.isolate(listRemotes(gate.players))
+    opened.play.isolate(listRemotes(gate.players.map(({ peer }) => peer)))
   }
   const showGroups = (addresses: StatsAddresses): GroupStats[] => {
     const publisher = gate.publisher
@@ -162,10 +164,17 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     if (!publisher || !meter.isPublishing(now())) return noPublisher
     return showPublisher(name, publisher, meter.rates(now()), now())
   }
+  const countActiveLinks = () =>
+    listLinks(gate, srtla).filter(({ lastAt }) => now() - lastAt <= quietLinkMillisMax).length
+  /** A refusal counts until a caller of the role is let in. */
+  const lastRefusal = (role: Role) => {
+    const last = refused.last(role)
+    return last !== undefined && last.at > (gate.establishedAt(role) ?? 0) ? { [role]: last } : {}
+  }
   const sweep = setInterval(() => {
     srtla.sweep(now())
     gate.sweep(now())
-    meter.sample(gate.publisher, now())
+    meter.sample(gate.publisher, countActiveLinks(), now())
     isolateAdmitted()
   }, sweepMillis)
 
@@ -188,10 +197,13 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
       summarizeIngest({
         meter,
         connection: gate.publisher,
-        links: listLinks(gate, srtla).length,
+        links: countActiveLinks(),
         players: gate.players.length,
+        stalledPlayers: gate.players.filter((player) => player.isStalled(now())).length,
         engine: engine?.name ?? 'none',
         refused: refused.list(),
+        lastRefused: { ...lastRefusal('publish'), ...lastRefusal('play') },
+        lastCallAt: gate.lastCallAt,
         now: now(),
       }),
     showStats(): StatsReply {

@@ -1,8 +1,11 @@
 /** Summarises what the publisher sends: for health reports, for `/stats` and for scene switchers. Nothing per link. */
 import type { RelayEngine } from '../domain/relay/engines.ts'
 import type { RelayRefusal } from '../domain/relay/refusals.ts'
+import type { LastRefusal } from './refusal-counts.ts'
 import type { SrtConnection } from './srt-connection.ts'
+import type { Role } from './stream-access.ts'
 import { StreamTotals, silenceMillisMax } from './stream-totals.ts'
+import { UsualStream } from './usual-stream.ts'
 
 /** The body of a health report's `stats`. */
 export interface IngestSummary {
@@ -17,6 +20,16 @@ export interface IngestSummary {
   /** Network paths of the publisher. */
   readonly links: number
   readonly players: number
+  /** Players that are connected and read nothing. */
+  readonly stalled_players: number
+  /** The most network paths that the publisher had for some seconds, of the last five minutes. */
+  readonly usual_links?: number
+  /** About that of the publisher's last minute. Absent in its first seconds. */
+  readonly usual_bitrate_kbps?: number
+  /** Since a caller proved its address at the ports for publishers. Absent when none has. */
+  readonly last_call_age_ms?: number
+  /** The last refusal of each role since the last caller of that role that was let in. */
+  readonly last_refused: Partial<Record<Role, { readonly reason: RelayRefusal; readonly age_ms: number }>>
   /**
    * The totals are those of all publishers since the process started. The average that follows from them is at most the
    * peak.
@@ -56,18 +69,26 @@ export class IngestMeter {
   readonly totals = new StreamTotals()
   #connection: SrtConnection | undefined
   #samples: Sample[] = []
+  #usual = new UsualStream()
 
-  /** @param connection that of the present publisher. */
-  sample(connection: SrtConnection | undefined, now: number): void {
+  /** Of the present publisher. */
+  get usual(): UsualStream {
+    return this.#usual
+  }
+
+  /** @param connection that of the present publisher. @param links its network paths. */
+  sample(connection: SrtConnection | undefined, links: number, now: number): void {
     if (connection !== this.#connection) {
       this.#connection = connection
       this.#samples = []
+      this.#usual = new UsualStream()
     }
     if (connection === undefined) return
     const { dataBytes: bytes, dataPackets: packets, copies, repeats, loss } = connection.counters
     this.#samples.push({ at: now, bytes, packets, lost: loss.recovered + loss.dropped, copies, repeats })
     // The oldest sample that is kept marks the beginning of the window.
     while (this.#samples[1] !== undefined && now - this.#samples[1].at >= windowMillis) this.#samples.shift()
+    if (this.isPublishing(now)) this.#usual.sample(this.rates(now).bitrateKbps, links, now)
   }
 
   isPublishing(now: number): boolean {
@@ -99,8 +120,11 @@ export interface IngestView {
   readonly connection: SrtConnection | undefined
   readonly links: number
   readonly players: number
+  readonly stalledPlayers: number
   readonly engine: RelayEngine | 'none'
   readonly refused: IngestSummary['refused']
+  readonly lastRefused: Readonly<Partial<Record<Role, LastRefusal>>>
+  readonly lastCallAt: number | undefined
   readonly now: number
 }
 
@@ -109,13 +133,18 @@ export function summarizeIngest({
   connection,
   links,
   players,
+  stalledPlayers,
   engine,
   refused,
+  lastRefused,
+  lastCallAt,
   now,
 }: IngestView): IngestSummary {
   const publishing = meter.isPublishing(now)
   const { bitrateKbps, lossPct, repeatPct } = meter.rates(now)
   const rtt = connection?.counters.rttMillis
+  const { links: usualLinks, bitrateKbps: usualKbps } = meter.usual
+  const ageOf = (at: number) => Math.max(0, Math.round(now - at))
   return {
     publishing,
     bitrate_kbps: bitrateKbps,
@@ -123,6 +152,13 @@ export function summarizeIngest({
     ...(publishing ? { loss_pct: lossPct, repeat_pct: repeatPct } : {}),
     links: publishing ? links : 0,
     players,
+    stalled_players: stalledPlayers,
+    ...(publishing && usualLinks > 0 ? { usual_links: usualLinks } : {}),
+    ...(publishing && usualKbps !== undefined ? { usual_bitrate_kbps: usualKbps } : {}),
+    ...(lastCallAt === undefined ? {} : { last_call_age_ms: ageOf(lastCallAt) }),
+    last_refused: Object.fromEntries(
+      Object.entries(lastRefused).map(([role, last]) => [role, { reason: last.reason, age_ms: ageOf(last.at) }]),
+    ),
     bytes_total: meter.totals.bytes,
     // Rounded up, so that the average of what is reported is not above the reported peak either.
     publishing_ms_total: Math.ceil(meter.totals.millis),

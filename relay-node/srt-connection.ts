@@ -5,11 +5,13 @@
  */
 import { createSocket, type Socket } from 'node:dgram'
 import type { RelayRefusal } from '../domain/relay/refusals.ts'
+import { now as clockNow } from './clock.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import { contain, type Log } from './log.ts'
 import { type LossReportCounters, LossReports } from './loss-reports.ts'
 import { PacketLoss } from './packet-loss.ts'
 import type { Peer } from './peer.ts'
+import { PlayerReading } from './player-reading.ts'
 import {
   buildInduction,
   buildShutdown,
@@ -87,6 +89,8 @@ export class SrtConnection {
   readonly streamId: string | undefined
   readonly playKey: string | undefined
   readonly openedAt: number
+  /** When the engine let the peer in; undefined before. */
+  establishedAt: number | undefined
   readonly counters: ConnectionCounters
   /** The SRT socket of the peer. Another one from the same address is a new connection. */
   readonly peerSocketId: number
@@ -99,6 +103,7 @@ export class SrtConnection {
   #engineCookie: number | undefined
   #engineSocketId: number | undefined
   readonly #lossReports: LossReports | undefined
+  readonly #reading: PlayerReading | undefined
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -123,6 +128,7 @@ export class SrtConnection {
       packetsPerSecondMax: undefined,
       latencyMillis: 0,
     }
+    if (this.role === 'play') this.#reading = new PlayerReading(options.now)
     const { loss } = this.counters
     if (this.role === 'publish' && this.peer.bond !== undefined)
       this.#lossReports = new LossReports(this.peer, this.peer.bond, {
@@ -134,6 +140,12 @@ export class SrtConnection {
 
   get isOpen(): boolean {
     return this.#state === 'open'
+  }
+
+  /** Whether it is a player that reads nothing. */
+  isStalled(now: number): boolean {
+    const { latencyMillis, lastAt } = this.counters
+    return this.#reading?.isStalled(latencyMillis, lastAt, now) === true
   }
 
   /** What is done about lost packets; undefined for a peer with one address. */
@@ -155,6 +167,7 @@ export class SrtConnection {
     // Any other one is a delayed packet of a former connection from the same address, or a forged one.
     if (!isRepeatedConclusion && (destination === undefined || destination !== this.#engineSocketId)) return
     this.#count(datagram, now)
+    if (this.#reading !== undefined) this.#readAcknowledgement(this.#reading, datagram, now)
     if (this.#engineCookie === undefined) return
     if (isHandshake(datagram)) this.#sendConclusion(datagram)
     else if (this.#options.cap) this.#options.cap.push(datagram.length, () => this.#forward(datagram))
@@ -245,6 +258,7 @@ export class SrtConnection {
   #receiveAgreement({ socketId, latencyMillis }: Handshake): void {
     if (this.#state === 'open') return
     this.#state = 'open'
+    this.establishedAt = clockNow()
     this.counters.latencyMillis = latencyMillis
     this.#engineSocketId = socketId
     this.#end?.connected()
@@ -293,6 +307,11 @@ export class SrtConnection {
     const bytes = payloadBytes(datagram)
     counters.dataBytes += bytes
     this.#options.onData?.(bytes, now)
+  }
+
+  #readAcknowledgement(reading: PlayerReading, datagram: Buffer, now: number): void {
+    const acknowledgement = parseAcknowledgement(datagram)
+    if (acknowledgement) reading.acknowledge(acknowledgement.next, acknowledgement.roomPackets, now)
   }
 
   #countAcknowledgement(datagram: Buffer): void {

@@ -40,7 +40,7 @@ export interface GateOptions {
   /** The pause before a refusal. A second by default. */
   readonly refusalMillis?: number
   /** A caller gets a refusal. */
-  readonly onRefused?: (reason: RelayRefusal) => void
+  readonly onRefused?: (reason: RelayRefusal, role: Role) => void
   /** The publisher's connection was opened or closed. */
   readonly onPublisher?: (connection: SrtConnection | undefined) => void
   /** Called with the size of each data packet of the publisher. */
@@ -63,6 +63,7 @@ export class SrtGate {
   readonly #refusals: Refusals
   readonly #limitedLog: Log
   readonly #starts = new StartBudget()
+  #lastCallAt: number | undefined
   readonly #cookies = new HandshakeCookies()
   /**
    * SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has
@@ -105,9 +106,20 @@ export class SrtGate {
     return this.#connections.publish.values().next().value
   }
 
-  /** The peers that play. */
-  get players(): Peer[] {
-    return [...this.#connections.play.values()].filter(({ isOpen }) => isOpen).map(({ peer }) => peer)
+  /** The connections that play. */
+  get players(): SrtConnection[] {
+    return [...this.#connections.play.values()].filter(({ isOpen }) => isOpen)
+  }
+
+  /** When a caller on the ports for publishers proved its address last; undefined when none has. */
+  get lastCallAt(): number | undefined {
+    return this.#lastCallAt
+  }
+
+  /** When a caller of the role was let in last; undefined when none has been. */
+  establishedAt(role: Role): number | undefined {
+    const times = [...this.#connections[role].values()].flatMap(({ establishedAt }) => establishedAt ?? [])
+    return times.length === 0 ? undefined : Math.max(...times)
   }
 
   /**
@@ -118,7 +130,7 @@ export class SrtGate {
     const connection = this.#connections[role].get(peer.key)
     if (isHandshake(datagram) && destinationOf(datagram) === 0) this.#receiveHandshake(role, datagram, peer, now)
     else if (connection !== undefined) connection.receive(datagram, now)
-    else if (isRegistration(datagram)) this.#refuseRegistration(peer, now)
+    else if (isRegistration(datagram)) this.#refuseRegistration(role, peer, now)
   }
 
   /** The peer has no network path left. */
@@ -163,7 +175,7 @@ export class SrtGate {
     if (phase === 'induction')
       peer.send(buildInductionReply(handshake, this.#cookies.issue({ role, peerKey: peer.key, socketId }, now)))
     else {
-      this.#options.onRefused?.('bad_mode')
+      this.#options.onRefused?.('bad_mode', role)
       peer.send(buildRejection(handshake, 'bad_mode'))
     }
   }
@@ -184,24 +196,25 @@ export class SrtGate {
   }
 
   /** An encoder that sends SRTLA to a port of SRT would wait for ever. */
-  #refuseRegistration(peer: Peer, now: number): void {
+  #refuseRegistration(role: Role, peer: Peer, now: number): void {
     if (!this.#inductions.srt.take(peer.host, now)) return
-    this.#options.onRefused?.('srtla_at_srt_port')
+    this.#options.onRefused?.('srtla_at_srt_port', role)
     peer.send(buildNotice('reg_err'))
   }
 
   #decide(role: Role, conclusion: Buffer, { fault, streamId }: Handshake, peer: Peer, now: number): void {
     const { engine } = this.#options
+    if (role === 'publish') this.#lastCallAt = now
     const access = judgeAccess(role, streamId, this.#admission)
     const objection = fault ?? access.objection ?? this.#findConflict(role, peer)
-    if (objection !== undefined) this.#refuse(peer, conclusion, objection)
-    else if (engine === undefined) this.#refuse(peer, conclusion, 'down')
+    if (objection !== undefined) this.#refuse(role, peer, conclusion, objection)
+    else if (engine === undefined) this.#refuse(role, peer, conclusion, 'down')
     else if (this.#starts.take(role, peer.host, now))
       this.#open(engine, role, { conclusion, streamId, playKey: access.playKey }, peer, now)
   }
 
-  #refuse(peer: Peer, conclusion: Buffer, rejection: Rejection): void {
-    this.#refusals.refuse(peer, conclusion, rejection, () => this.#options.onRefused?.(rejection))
+  #refuse(role: Role, peer: Peer, conclusion: Buffer, rejection: Rejection): void {
+    this.#refusals.refuse(peer, conclusion, rejection, () => this.#options.onRefused?.(rejection, role))
   }
 
   #findConflict(role: Role, peer: Peer): Rejection | undefined {
@@ -224,7 +237,7 @@ export class SrtGate {
       cap,
       now,
       log: this.#limitedLog,
-      onRefused: (reason) => this.#options.onRefused?.(reason),
+      onRefused: (reason) => this.#options.onRefused?.(reason, role),
       onData: role === 'publish' ? onPublished : undefined,
       onClosed: (reason) => {
         cap?.close()

@@ -73,6 +73,8 @@ export interface Acknowledgement {
   readonly rttMillis: number | undefined
   /** The estimated capacity of the network path. Absent in light acknowledgements and those of old libraries. */
   readonly packetsPerSecondMax: number | undefined
+  /** The packets that the receive buffer still takes. Absent in light acknowledgements. */
+  readonly roomPackets: number | undefined
 }
 
 /** @returns undefined for any other packet. */
@@ -82,6 +84,7 @@ export function parseAcknowledgement(datagram: Buffer): Acknowledgement | undefi
     next: datagram.readUInt32BE(headerBytes) & 0x7fff_ffff,
     rttMillis: datagram.length < headerBytes + 8 ? undefined : datagram.readUInt32BE(headerBytes + 4) / 1000,
     packetsPerSecondMax: datagram.length < headerBytes + 24 ? undefined : datagram.readUInt32BE(headerBytes + 20),
+    roomPackets: datagram.length < headerBytes + 16 ? undefined : datagram.readUInt32BE(headerBytes + 12),
   }
 }
 

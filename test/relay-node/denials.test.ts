@@ -56,6 +56,8 @@ async function givenStream() {
         publishing_ms_total: 0,
         peak_bitrate_kbps: 0,
         refused: {},
+        stalled_players: 0,
+        last_refused: {},
       }
     },
     now: () => millis,

@@ -15,6 +15,8 @@ const summary = {
   bytes_total: 0,
   engine: 'none',
   refused: {},
+  stalled_players: 0,
+  last_refused: {},
   publishing_ms_total: 0,
   peak_bitrate_kbps: 0,
 } as const

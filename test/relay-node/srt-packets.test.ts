@@ -78,7 +78,12 @@ test.each([
 )
 
 test('an acknowledgement has the round-trip time, a light one only the sequence number', () => {
-  expect(parseAcknowledgement(acknowledgement(8, 25_500))).toEqual({ next: 8, rttMillis: 25.5, packetsPerSecondMax: 0 })
+  expect(parseAcknowledgement(acknowledgement(8, 25_500))).toEqual({
+    next: 8,
+    rttMillis: 25.5,
+    roomPackets: 0,
+    packetsPerSecondMax: 0,
+  })
   expect(parseAcknowledgement(acknowledgement(8, 1).subarray(0, 20))).toEqual({ next: 8, rttMillis: undefined })
 })
 

@@ -216,6 +216,8 @@ test('an unbound relay whose control plane does not have its instance ends when 
       peak_bitrate_kbps: 0,
       engine: 'none',
       refused: {},
+      stalled_players: 0,
+      last_refused: {},
     }),
     closeStreams: async () => {},
     denialMillisMin: 1_000,
