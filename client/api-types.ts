@@ -2699,9 +2699,18 @@ export interface components {
                 links: number;
                 /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
                 repeat_pct?: number;
+                /** @description The most links that the stream had for some seconds, of the last five minutes. */
+                usual_links?: number;
+                /** @description Of the packets of the last two seconds, those lost on the way, in percent. */
+                loss_pct?: number;
+                /** @description The round trip between the phone and the relay. */
+                rtt_ms?: number;
+                /** @description The players that are connected. */
+                players?: number;
                 /** Format: date-time */
                 since: string;
             } | null;
+            signal?: components["schemas"]["Signal"];
             /**
              * @description Present when the relay has no program to forward video with.
              * @constant
@@ -2802,9 +2811,18 @@ export interface components {
                 links: number;
                 /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
                 repeat_pct?: number;
+                /** @description The most links that the stream had for some seconds, of the last five minutes. */
+                usual_links?: number;
+                /** @description Of the packets of the last two seconds, those lost on the way, in percent. */
+                loss_pct?: number;
+                /** @description The round trip between the phone and the relay. */
+                rtt_ms?: number;
+                /** @description The players that are connected. */
+                players?: number;
                 /** Format: date-time */
                 since: string;
             } | null;
+            signal?: components["schemas"]["Signal"];
             /**
              * @description Present when the relay has no program to forward video with.
              * @constant
@@ -2896,6 +2914,51 @@ export interface components {
             period_end: string | null;
             outcomes: ("pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end")[];
             version: string;
+        };
+        /** @description The signal path: what is right or wrong with the end that publishes, the relay, and the end that plays. A client that does not know a code shows its level. */
+        Signal: {
+            phone: {
+                /**
+                 * @description Nothing is `good` while nothing arrives.
+                 * @enum {string}
+                 */
+                level: "good" | "weak" | "bad" | "unknown";
+                /** @enum {string} */
+                code: "receiving" | "loss_high" | "bitrate_low" | "bitrate_dropped" | "link_lost" | "second_publisher" | "lost" | "ended" | "no_video" | "no_caller" | "wrong_stream_id" | "wrong_passphrase" | "wrong_port" | "refused" | "unknown";
+                /**
+                 * Format: date-time
+                 * @description Since when the code holds.
+                 */
+                since: string;
+            };
+            relay: {
+                /**
+                 * @description Nothing is `good` while nothing arrives.
+                 * @enum {string}
+                 */
+                level: "good" | "weak" | "bad" | "unknown";
+                /** @enum {string} */
+                code: "running" | "waiting" | "starting" | "region_trouble" | "stopping" | "silent" | "lost" | "no_engine" | "ending";
+                /**
+                 * Format: date-time
+                 * @description Since when the code holds.
+                 */
+                since: string;
+            };
+            player: {
+                /**
+                 * @description Nothing is `good` while nothing arrives.
+                 * @enum {string}
+                 */
+                level: "good" | "weak" | "bad" | "unknown";
+                /** @enum {string} */
+                code: "playing" | "waiting" | "no_player" | "not_reading" | "some_not_reading" | "players_full" | "wrong_stream_id" | "wrong_passphrase" | "wrong_port" | "refused" | "unknown";
+                /**
+                 * Format: date-time
+                 * @description Since when the code holds.
+                 */
+                since: string;
+            };
         };
         StreamEvent: {
             /**
@@ -5685,9 +5748,18 @@ export interface operations {
                                 links: number;
                                 /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
                                 repeat_pct?: number;
+                                /** @description The most links that the stream had for some seconds, of the last five minutes. */
+                                usual_links?: number;
+                                /** @description Of the packets of the last two seconds, those lost on the way, in percent. */
+                                loss_pct?: number;
+                                /** @description The round trip between the phone and the relay. */
+                                rtt_ms?: number;
+                                /** @description The players that are connected. */
+                                players?: number;
                                 /** Format: date-time */
                                 since: string;
                             } | null;
+                            signal?: components["schemas"]["Signal"];
                             /**
                              * @description Present when the relay has no program to forward video with.
                              * @constant
@@ -6099,6 +6171,27 @@ export interface operations {
                         repeat_pct?: number;
                         links?: number;
                         players?: number;
+                        /** @description The players that are connected and read nothing. */
+                        stalled_players?: number;
+                        /** @description The most links that the publisher had for some seconds, of the last five minutes. */
+                        usual_links?: number;
+                        /** @description About that of the last minute of the publisher. */
+                        usual_bitrate_kbps?: number;
+                        /** @description Since a caller proved its address at the ports for publishers. */
+                        last_call_age_ms?: number;
+                        /** @description The last refusal on each side since a caller of that side was let in. */
+                        last_refused?: {
+                            publish?: {
+                                /** @enum {string} */
+                                reason: "unauthorized" | "overload" | "bad_mode" | "conflict" | "down" | "bad_request" | "version" | "passphrase" | "engine" | "srt_at_srtla_port" | "srtla_at_srt_port";
+                                age_ms: number;
+                            };
+                            play?: {
+                                /** @enum {string} */
+                                reason: "unauthorized" | "overload" | "bad_mode" | "conflict" | "down" | "bad_request" | "version" | "passphrase" | "engine" | "srt_at_srtla_port" | "srtla_at_srt_port";
+                                age_ms: number;
+                            };
+                        };
                         /** @description The bytes that the process of the relay has received. A new process begins at 0. */
                         bytes_total?: number;
                         /** @description The milliseconds in which the process of the relay has received data: of each stream from its first packet to its last one, without gaps of more than 3 s. Without it the time is judged from pairs of reports. */
@@ -7222,9 +7315,18 @@ export interface operations {
                                 links: number;
                                 /** @description Of the packets of the stream that came, those that had been sent before, in percent. */
                                 repeat_pct?: number;
+                                /** @description The most links that the stream had for some seconds, of the last five minutes. */
+                                usual_links?: number;
+                                /** @description Of the packets of the last two seconds, those lost on the way, in percent. */
+                                loss_pct?: number;
+                                /** @description The round trip between the phone and the relay. */
+                                rtt_ms?: number;
+                                /** @description The players that are connected. */
+                                players?: number;
                                 /** Format: date-time */
                                 since: string;
                             } | null;
+                            signal?: components["schemas"]["Signal"];
                             /**
                              * @description Present when the relay has no program to forward video with.
                              * @constant

@@ -518,10 +518,17 @@ create table relay_health (
   repeat_pct            real,
   is_held               boolean          not null default false,
   suspect_since         timestamptz,
-  gone_at               timestamptz
+  gone_at               timestamptz,
+  phone_code            text,
+  phone_since           timestamptz,
+  player_code           text,
+  player_since          timestamptz,
+  usual_links           smallint,
+  stalled_players       smallint
 ) with (fillfactor = 50);
 
 create trigger relay_health_notify_insert after insert on relay_health for each row when (new.is_publishing is not null) execute function notify_relay_publishing_changed();
+create trigger relay_health_notify_signal after update on relay_health for each row when (not old.is_publishing is distinct from new.is_publishing and (old.phone_code is distinct from new.phone_code or old.player_code is distinct from new.player_code or old.suspect_since is distinct from new.suspect_since)) execute function notify_relay_signal_changed();
 create trigger relay_health_notify_update after update on relay_health for each row when (old.is_publishing is distinct from new.is_publishing) execute function notify_relay_publishing_changed();
 
 create table relay_legal_transitions (
@@ -876,6 +883,16 @@ create or replace function public.notify_relay_session_changed()
 as $function$
 begin
   perform pg_notify('relay_session_changed', new.user_id || ' ' || new.id);
+  return null;
+end $function$;
+
+create or replace function public.notify_relay_signal_changed()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform pg_notify('relay_session_changed', user_id || ' ' || id || ' signal')
+    from relay_sessions where id = new.session_id;
   return null;
 end $function$;
 

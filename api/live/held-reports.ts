@@ -70,9 +70,9 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
     expected.set(sessionId, setTimeout(onLate, lateSeconds * 1000).unref())
   }
   listenForSessionChanges(sql, {
-    onChange: ({ sessionId, isStreamEvent }) => {
+    onChange: ({ sessionId, isOfStream }) => {
       // It comes from the relay, or with a change that ends the wait.
-      if (!isStreamEvent) held.get(sessionId)?.()
+      if (!isOfStream) held.get(sessionId)?.()
     },
     onListening: () => {},
   }).catch((error: unknown) => log.warn({ err: error }, 'held reports end by their time only, for now'))

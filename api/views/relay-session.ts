@@ -1,14 +1,37 @@
 /** The relay session of the HTTP contract. Every reply that contains a session is built here, so that no row leaks. */
 import { z } from 'zod'
-import type { IngestRow, PlayerKeyColumns, RelaySessionRow, ShownSessionRow } from '../../db/relay/sessions.ts'
+import type { IngestRow, PathRow, PlayerKeyColumns, RelaySessionRow, ShownSessionRow } from '../../db/relay/sessions.ts'
 import { openPlayKey, openSessionToken } from '../../db/sealed-tokens.ts'
-import { shownIngest } from '../../domain/relay/ingest.ts'
+import { absenceSeconds } from '../../domain/relay/health.ts'
+import { shownIngest, summaryAgeSecondsMax } from '../../domain/relay/ingest.ts'
 import { isEndingSoon, longestSeconds, relayStates, sessionDetails } from '../../domain/relay/session.ts'
+import {
+  judgeSignal,
+  phoneCodes,
+  playerCodes,
+  relayCodes,
+  type SignalPart,
+  signalLevels,
+} from '../../domain/relay/signal.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { issueLinksTicket } from '../../platform/links-tickets.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { instanceSecret } from '../../providers/relay/instance-secrets.ts'
 import { id, timestamp } from '../http/schemas.ts'
+
+const partOf = <Code extends string>(codes: readonly [Code, ...Code[]]) =>
+  z.object({
+    level: z.enum(signalLevels).describe('Nothing is `good` while nothing arrives.'),
+    code: z.enum(codes),
+    since: timestamp.describe('Since when the code holds.'),
+  })
+
+export const Signal = z
+  .object({ phone: partOf(phoneCodes), relay: partOf(relayCodes), player: partOf(playerCodes) })
+  .describe(
+    'The signal path: what is right or wrong with the end that publishes, the relay, and the end that plays. A client that does not know a code shows its level.',
+  )
+  .meta({ id: 'Signal' })
 
 /** What only a live session has. */
 export const LiveFields = z.object({
@@ -31,6 +54,16 @@ export const LiveFields = z.object({
         .number()
         .optional()
         .describe('Of the packets of the stream that came, those that had been sent before, in percent.'),
+      usual_links: z
+        .int()
+        .optional()
+        .describe('The most links that the stream had for some seconds, of the last five minutes.'),
+      loss_pct: z
+        .number()
+        .optional()
+        .describe('Of the packets of the last two seconds, those lost on the way, in percent.'),
+      rtt_ms: z.number().optional().describe('The round trip between the phone and the relay.'),
+      players: z.int().optional().describe('The players that are connected.'),
       since: timestamp,
     })
     .nullable()
@@ -38,6 +71,7 @@ export const LiveFields = z.object({
     .describe(
       'The stream that the relay receives; null before its first report. `since`: of the value of `publishing`.',
     ),
+  signal: Signal.optional(),
   engine: z.literal('none').optional().describe('Present when the relay has no program to forward video with.'),
 })
 
@@ -113,7 +147,12 @@ export interface OwnerSecrets {
   readonly relayAuthSecrets: readonly string[]
 }
 
-export type SessionLimits = Pick<Config['relay'], 'maxSessionSeconds' | 'healthIntervalSeconds'>
+export type SessionLimits = Pick<
+  Config['relay'],
+  'maxSessionSeconds' | 'healthIntervalSeconds' | 'healthTimeoutSeconds'
+>
+
+type SessionTimes = Pick<ShownSessionRow, 'createdAt' | 'activeAt' | 'graceStartedAt'>
 
 /** @param secrets omitted for the dock view. */
 export function presentSession(row: ShownSessionRow, limits: SessionLimits, secrets?: OwnerSecrets): SessionView {
@@ -144,8 +183,8 @@ export function presentSession(row: ShownSessionRow, limits: SessionLimits, secr
 }
 
 export function presentLiveFields(
-  row: Pick<ShownSessionRow, 'state' | 'createdAt' | keyof IngestRow>,
-  { maxSessionSeconds, healthIntervalSeconds }: SessionLimits,
+  row: Pick<ShownSessionRow, keyof IngestRow | keyof PathRow | 'state' | 'reason' | keyof SessionTimes>,
+  { maxSessionSeconds, healthIntervalSeconds, healthTimeoutSeconds }: SessionLimits,
 ): z.infer<typeof LiveFields> {
   if (row.state === 'stopped') return {}
   const createdAt = row.createdAt.getTime()
@@ -154,6 +193,7 @@ export function presentLiveFields(
     idle_ends_at: new Date(createdAt + maxSessionSeconds * 1000).toISOString(),
     ending_soon: isEndingSoon(createdAt, maxSessionSeconds, Date.now()),
     ingest: presentIngest(row, healthIntervalSeconds),
+    signal: presentSignal(row, healthIntervalSeconds, healthTimeoutSeconds),
     ...(row.engine === 'none' ? { engine: row.engine } : {}),
   }
 }
@@ -168,9 +208,48 @@ function presentIngest(row: IngestRow, healthIntervalSeconds: number): z.infer<t
     bitrate_kbps: shown.bitrateKbps,
     links: shown.links,
     ...(shown.isPublishing && row.repeatPct !== null ? { repeat_pct: row.repeatPct } : {}),
+    ...(shown.isPublishing && row.usualLinks !== null ? { usual_links: row.usualLinks } : {}),
+    ...(shown.isPublishing && row.lossPct !== null ? { loss_pct: row.lossPct } : {}),
+    ...(shown.isPublishing && row.rttMs !== null ? { rtt_ms: row.rttMs } : {}),
+    ...(row.players === null ? {} : { players: row.players }),
     since: shown.since.toISOString(),
   }
 }
+
+function presentSignal(
+  row: Parameters<typeof presentLiveFields>[0],
+  healthIntervalSeconds: number,
+  healthTimeoutSeconds: number,
+): z.infer<typeof Signal> {
+  const { isPublishing, publishingSince, ingestAt, phoneCode, phoneSince, playerCode, playerSince } = row
+  const isJudged = isPublishing !== null && publishingSince && ingestAt && phoneCode && phoneSince && playerCode
+  const signal = judgeSignal<Date>(
+    {
+      ...row,
+      hasEngine: row.engine !== 'none',
+      stream: isJudged
+        ? {
+            phone: { code: phoneCode, since: phoneSince },
+            player: { code: playerCode, since: playerSince ?? phoneSince },
+            isPublishing,
+            publishingSince,
+            judgedAt: ingestAt,
+            ageSeconds: row.ingestAgeSeconds ?? 0,
+          }
+        : null,
+      isSuspect: row.isSuspect === true,
+      isPathCut: (row.pathSilentSeconds ?? 0) > absenceSeconds('api', healthTimeoutSeconds),
+    },
+    summaryAgeSecondsMax(healthIntervalSeconds),
+  )
+  return { phone: presentPart(signal.phone), relay: presentPart(signal.relay), player: presentPart(signal.player) }
+}
+
+const presentPart = <Code extends string>({ level, code, since }: SignalPart<Code, Date>) => ({
+  level,
+  code,
+  since: since.toISOString(),
+})
 
 /** The addresses to publish to and to play from; null before an instance is bound. */
 export function connectionKit(

@@ -74,7 +74,7 @@ export async function recordReports(
     with report as (
       select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
         place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
-        bitrate_kbps int, links int2, players int2, rtt_ms real, loss_pct real, repeat_pct real, engine text, bytes_total bigint,
+        bitrate_kbps int, links int2, players int2, stalled_players int2, usual_links int2, phone_code text, player_code text, rtt_ms real, loss_pct real, repeat_pct real, engine text, bytes_total bigint,
         publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int, binding int, is_held bool
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
@@ -96,18 +96,20 @@ export async function recordReports(
         -- Of a stopped session the time of the last report stays as it was.
         case when state = 'stopped' then created_at else now() end as reported_at
       from matched left join lateral (
-        select is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine where state <> 'stopped'
+        select is_publishing, bitrate_kbps, links, players, stalled_players, usual_links, phone_code, player_code, rtt_ms, loss_pct, repeat_pct, engine where state <> 'stopped'
       ) summary on true
       where not is_other_instance and (state <> 'stopped'
         or bound_instance_id is not null and stopped_at > now() - interval '1 minute')
     ), stored as (
       insert into relay_health as h (session_id, instance_id, last_report_at, idle_since, ingest_at, is_publishing,
-        bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine, publishing_since, bytes_total,
+        bitrate_kbps, links, players, stalled_players, usual_links, phone_code, phone_since, player_code, player_since,
+        rtt_ms, loss_pct, repeat_pct, engine, publishing_since, bytes_total,
         publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
         recent_slot, is_held)
       select distinct on (session_id) session_id, instance_id, reported_at, case when is_idle then now() end,
-        case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct,
-        repeat_pct, engine, case when is_publishing is not null then now() end, bytes_total,
+        case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, stalled_players, usual_links,
+        phone_code, case when phone_code is not null then now() end, player_code, case when player_code is not null then now() end,
+        rtt_ms, loss_pct, repeat_pct, engine, case when is_publishing is not null then now() end, bytes_total,
         publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
         peak_bitrate_kbps, case when is_publishing is not null then array[bitrate_kbps] end,
         case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end, is_held
@@ -139,6 +141,12 @@ export async function recordReports(
         bitrate_kbps = coalesce(excluded.bitrate_kbps, h.bitrate_kbps),
         links = coalesce(excluded.links, h.links),
         players = coalesce(excluded.players, h.players),
+        stalled_players = coalesce(excluded.stalled_players, h.stalled_players),
+        usual_links = case when excluded.ingest_at is null then h.usual_links else excluded.usual_links end,
+        phone_code = coalesce(excluded.phone_code, h.phone_code),
+        phone_since = case when excluded.phone_code <> h.phone_code or h.phone_code is null then excluded.phone_since else h.phone_since end,
+        player_code = coalesce(excluded.player_code, h.player_code),
+        player_since = case when excluded.player_code <> h.player_code or h.player_code is null then excluded.player_since else h.player_since end,
         rtt_ms = case when excluded.ingest_at is null then h.rtt_ms else excluded.rtt_ms end,
         loss_pct = case when excluded.ingest_at is null then h.loss_pct else excluded.loss_pct end,
         repeat_pct = case when excluded.ingest_at is null then h.repeat_pct else excluded.repeat_pct end,
@@ -186,6 +194,10 @@ const toRecord = (
   bitrate_kbps: ingest.summary?.bitrateKbps,
   links: ingest.summary?.links,
   players: ingest.summary?.players,
+  stalled_players: ingest.summary?.stalledPlayers,
+  usual_links: ingest.summary?.usualLinks,
+  phone_code: ingest.summary?.phone,
+  player_code: ingest.summary?.player,
   rtt_ms: ingest.summary?.rttMs,
   loss_pct: ingest.summary?.lossPct,
   repeat_pct: ingest.summary?.repeatPct,
@@ -196,7 +208,7 @@ const toRecord = (
   peak_bitrate_kbps: ingest.peakBitrateKbps,
 })
 
-export interface IngestSummaryRow extends IngestSummary {
+export interface IngestSummaryRow extends Omit<IngestSummary, 'stalledPlayers' | 'usualLinks' | 'phone' | 'player'> {
   /** When the relay stated the summary. */
   ingestAt: Date
   publishingSince: Date

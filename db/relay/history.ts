@@ -2,7 +2,7 @@
 import type { Initiator, RelayReason, RelayState, SessionDetail } from '../../domain/relay/session.ts'
 import { first, type Sql } from '../connection.ts'
 import { activeSeconds } from './health.ts'
-import type { IngestRow } from './sessions.ts'
+import { type IngestRow, ingestColumns, type PathRow, pathColumns } from './sessions.ts'
 
 export interface SessionRecordRow {
   id: string
@@ -87,15 +87,15 @@ export const listLiveBitrates = async (sql: Sql, userId: string): Promise<(Recen
     from relay_sessions s join relay_health h on h.session_id = s.id
     where s.user_id = ${userId} and s.state <> 'stopped' order by s.created_at, s.id`
 
+type ShownRecordRow = SessionRecordRow & IngestRow & PathRow & RecentBitrateRow & { graceStartedAt: Date | null }
+
 /** A user's session in any state, with its present ingest and its recent bitrates. */
 export const findSessionRecord = async (
   sql: Sql,
   userId: string,
   sessionId: string,
-): Promise<(SessionRecordRow & IngestRow & RecentBitrateRow) | undefined> =>
-  first(sql<(SessionRecordRow & IngestRow & RecentBitrateRow)[]>`
+): Promise<ShownRecordRow | undefined> =>
+  first(sql<ShownRecordRow[]>`
     select ${recordColumns(sql)},
-      case when h.instance_id = s.instance_id then h.is_publishing end as is_publishing, h.bitrate_kbps, h.links, h.repeat_pct,
-      case when h.instance_id = s.instance_id then h.engine end as engine, h.publishing_since, h.ingest_at,
-      extract(epoch from now() - h.ingest_at)::float8 as ingest_age_seconds, ${bitrateColumns(sql)}
+      ${ingestColumns(sql, sql`s.instance_id`)}, ${pathColumns(sql, sql`s`)}, s.grace_started_at, ${bitrateColumns(sql)}
     from ${recordTables(sql)} where s.id = ${sessionId} and s.user_id = ${userId}`)

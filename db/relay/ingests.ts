@@ -4,7 +4,11 @@ import type { RelayState } from '../../domain/relay/session.ts'
 import type { Sql } from '../connection.ts'
 import type { IngestRow } from './sessions.ts'
 
-export interface IngestConnectionRow extends Omit<IngestRow, 'engine'> {
+export interface IngestConnectionRow
+  extends Pick<
+    IngestRow,
+    'isPublishing' | 'bitrateKbps' | 'links' | 'repeatPct' | 'publishingSince' | 'ingestAt' | 'ingestAgeSeconds'
+  > {
   readonly label: string
   readonly name: string
   /** The port for players that the relays of the connection keep; null where they keep none. */

@@ -6,8 +6,8 @@ const channel = 'relay_session_changed'
 interface SessionChange {
   readonly userId: string
   readonly sessionId: string
-  /** Whether it is a new stream event. Nothing else of the session has changed then. */
-  readonly isStreamEvent: boolean
+  /** Whether only its stream has changed: by a new stream event, or in what is right or wrong with it. */
+  readonly isOfStream: boolean
 }
 
 interface Listener {
@@ -20,7 +20,7 @@ interface Listener {
 export async function listenForSessionChanges(sql: Database, { onChange, onListening }: Listener): Promise<void> {
   const onNotify = (payload: string) => {
     const [userId = '', sessionId = '', subject] = payload.split(' ')
-    onChange({ userId, sessionId, isStreamEvent: subject === 'stream_event' })
+    onChange({ userId, sessionId, isOfStream: subject !== undefined })
   }
   await listen(sql, channel, onNotify, onListening)
 }

@@ -2,6 +2,7 @@
 import type { Fragment } from 'postgres'
 import type { IngestEngine } from '../../domain/relay/ingest.ts'
 import type { Initiator, RelayCommand, RelayReason, RelayState, SessionDetail } from '../../domain/relay/session.ts'
+import type { PhoneCode, PlayerCode } from '../../domain/relay/signal.ts'
 import { first, type Sql } from '../connection.ts'
 import { emailColumn, maskEmails, type WithEmail, type WithMaskedEmail } from '../masked-emails.ts'
 import type { SessionTokenField, StoredSessionTokens, StoredStreamToken } from '../sealed-tokens.ts'
@@ -52,12 +53,48 @@ export interface IngestRow {
   isPublishing: boolean | null
   bitrateKbps: number | null
   links: number | null
+  usualLinks: number | null
+  players: number | null
+  stalledPlayers: number | null
+  rttMs: number | null
+  lossPct: number | null
   repeatPct: number | null
+  phoneCode: PhoneCode | null
+  phoneSince: Date | null
+  playerCode: PlayerCode | null
+  playerSince: Date | null
   engine: IngestEngine | null
   publishingSince: Date | null
   ingestAt: Date | null
   ingestAgeSeconds: number | null
+  /** Whether the report of the relay ended, or is late, and none has come since; null before the first. */
+  isSuspect: boolean | null
 }
+
+/**
+ * The columns of {@link IngestRow}, of `relay_health h`. @param instanceId the instance of the session, whose report
+ * counts.
+ */
+export const ingestColumns = (sql: Sql, instanceId: Fragment) => sql`
+  case when h.instance_id = ${instanceId} then h.is_publishing end as is_publishing, h.bitrate_kbps, h.links,
+  h.usual_links, h.players, h.stalled_players, h.rtt_ms, h.loss_pct, h.repeat_pct, h.phone_code, h.phone_since,
+  h.player_code, h.player_since, case when h.instance_id = ${instanceId} then h.engine end as engine, h.publishing_since,
+  h.ingest_at, extract(epoch from now() - h.ingest_at)::float8 as ingest_age_seconds,
+  h.suspect_since > h.last_report_at as is_suspect`
+
+/** What else decides about the signal path of a session. */
+export interface PathRow {
+  /** Since the session was started. */
+  ageSeconds: number
+  /** Since the way from the region's relays was seen open; null where no worker has looked at it. */
+  pathSilentSeconds: number | null
+}
+
+/** The columns of {@link PathRow}. */
+export const pathColumns = (sql: Sql, session: Fragment) => sql`
+  extract(epoch from now() - ${session}.created_at)::float8 as age_seconds,
+  (select extract(epoch from now() - seen_at)::float8 from report_paths p where p.region = ${session}.region)
+    as path_silent_seconds`
 
 /** The play key of the session's connection; null for a session that a former version started. */
 export interface PlayerKeyColumns {
@@ -71,7 +108,7 @@ export const playerKey = (sql: Sql) => sql`
   where k.kind = 'connection' and k.user_id = relay_sessions.user_id and k.connection_id = relay_sessions.connection_id`
 
 /** A session with everything that clients see of it. */
-export type ShownSessionRow = RelaySessionRow & IngestRow & PlayerKeyColumns
+export type ShownSessionRow = RelaySessionRow & IngestRow & PathRow & PlayerKeyColumns
 
 /** For a session that has just been created. */
 export const withoutIngest = (row: RelaySessionRow & Partial<PlayerKeyColumns>): ShownSessionRow => ({
@@ -81,11 +118,23 @@ export const withoutIngest = (row: RelaySessionRow & Partial<PlayerKeyColumns>):
   isPublishing: null,
   bitrateKbps: null,
   links: null,
+  usualLinks: null,
+  players: null,
+  stalledPlayers: null,
+  rttMs: null,
+  lossPct: null,
   repeatPct: null,
+  phoneCode: null,
+  phoneSince: null,
+  playerCode: null,
+  playerSince: null,
   engine: null,
   publishingSince: null,
   ingestAt: null,
   ingestAgeSeconds: null,
+  isSuspect: null,
+  ageSeconds: 0,
+  pathSilentSeconds: null,
 })
 
 /** A session with everything that operators see of it. */
@@ -93,11 +142,11 @@ export type OperatorSessionRow = ShownSessionRow & WithMaskedEmail
 
 /** The columns of {@link ShownSessionRow} and others, up to its conditions. */
 const selectShownAnd = (sql: Sql, others: Fragment) => sql`
-  select ${relaySessionColumns(sql)}, ingest.*, player.* ${others} from relay_sessions left join lateral (
+  select ${relaySessionColumns(sql)}, ${pathColumns(sql, sql`relay_sessions`)}, ingest.*, player.* ${others}
+  from relay_sessions left join lateral (
     ${playerKey(sql)}
   ) player on true left join lateral (
-    select is_publishing, bitrate_kbps, links, repeat_pct, engine, publishing_since, ingest_at,
-      extract(epoch from now() - ingest_at)::float8 as ingest_age_seconds
+    select ${ingestColumns(sql, sql`relay_sessions.instance_id`)}
     from relay_health h where h.session_id = relay_sessions.id and h.instance_id = relay_sessions.instance_id
   ) ingest on true`
 

@@ -4,10 +4,18 @@
  * clock.
  */
 import type { ProcessTotals } from './ingest-totals.ts'
+import type { RelayRefusal } from './refusals.ts'
+import { judgeStream, type StreamJudgement } from './signal.ts'
+import type { StreamEventKind } from './stream-events.ts'
 
 /** The program that forwards the video. A relay with `none` runs but cannot forward any. */
 export const ingestEngines = ['srt-live-transmit', 'sls', 'none'] as const
 export type IngestEngine = (typeof ingestEngines)[number]
+
+interface StatedRefusal {
+  readonly reason: RelayRefusal
+  readonly age_ms: number
+}
 
 /** The members of a report's `stats` that are valid. A relay may leave out each of them. */
 export interface IngestStats {
@@ -18,6 +26,12 @@ export interface IngestStats {
   readonly repeat_pct?: number | undefined
   readonly links?: number | undefined
   readonly players?: number | undefined
+  readonly stalled_players?: number | undefined
+  readonly usual_links?: number | undefined
+  readonly usual_bitrate_kbps?: number | undefined
+  readonly last_refused?:
+    | { readonly publish?: StatedRefusal | undefined; readonly play?: StatedRefusal | undefined }
+    | undefined
   readonly bytes_total?: number | undefined
   readonly publishing_ms_total?: number | undefined
   readonly peak_bitrate_kbps?: number | undefined
@@ -25,13 +39,17 @@ export interface IngestStats {
   readonly engine?: IngestEngine | undefined
 }
 
-/** A summary within sane ranges. */
-export interface IngestSummary {
+/** A summary within sane ranges, and what is right or wrong with its stream. */
+export interface IngestSummary extends StreamJudgement {
   readonly isPublishing: boolean
   /** 0 while nothing is published. */
   readonly bitrateKbps: number
   readonly links: number
   readonly players: number
+  /** Those of them that read nothing. */
+  readonly stalledPlayers: number
+  /** The most links of the publisher's last minutes; null where the relay does not state it. */
+  readonly usualLinks: number | null
   readonly rttMs: number | null
   readonly lossPct: number | null
   /** Of the packets that came, those that had been sent before. */
@@ -58,10 +76,13 @@ const publishingMsMax = 8.64e9
 /** The last time that JavaScript can represent. */
 const startedAtMsMax = 8.64e15
 
-/** @param stats whose numbers are not negative. Larger ones than the maximum count as the maximum. */
-export function readIngest(stats: IngestStats | undefined): IngestReport {
+/**
+ * @param stats whose numbers are not negative. Larger ones than the maximum count as the maximum.
+ * @param lastEvent the last event of the stream that the report states.
+ */
+export function readIngest(stats: IngestStats | undefined, lastEvent?: StreamEventKind): IngestReport {
   const { publishing, bytes_total: bytes, publishing_ms_total: millis, started_at_ms: startedAt } = stats ?? {}
-  const summary = stats === undefined || publishing === undefined ? null : summarize(stats, publishing)
+  const summary = stats === undefined || publishing === undefined ? null : summarize(stats, publishing, lastEvent)
   const bytesTotal = credible(bytes, bytesTotalMax)
   const isKnown = bytesTotal !== null
   return {
@@ -76,11 +97,27 @@ export function readIngest(stats: IngestStats | undefined): IngestReport {
 const credible = (value: number | undefined, max: number): number | null =>
   value === undefined || value > max ? null : Math.floor(value)
 
-const summarize = (stats: IngestStats, isPublishing: boolean): IngestSummary => ({
+function summarize(stats: IngestStats, isPublishing: boolean, lastEvent: StreamEventKind | undefined): IngestSummary {
+  const summary = withinRanges(stats, isPublishing)
+  const { publish, play } = stats.last_refused ?? {}
+  const judgement = judgeStream({
+    ...summary,
+    usualLinks: summary.usualLinks ?? undefined,
+    usualBitrateKbps: stats.usual_bitrate_kbps,
+    publisherRefused: publish && { reason: publish.reason, ageMillis: publish.age_ms },
+    playerRefused: play && { reason: play.reason, ageMillis: play.age_ms },
+    lastEvent,
+  })
+  return { ...summary, ...judgement }
+}
+
+const withinRanges = (stats: IngestStats, isPublishing: boolean): Omit<IngestSummary, keyof StreamJudgement> => ({
   isPublishing,
   bitrateKbps: isPublishing ? wholeUpTo(bitrateKbpsMax, stats.bitrate_kbps) : 0,
   links: wholeUpTo(linksMax, stats.links),
   players: wholeUpTo(playersMax, stats.players),
+  stalledPlayers: wholeUpTo(playersMax, stats.stalled_players),
+  usualLinks: stats.usual_links === undefined ? null : wholeUpTo(linksMax, stats.usual_links),
   rttMs: stats.rtt_ms === undefined ? null : Math.min(stats.rtt_ms, rttMsMax),
   lossPct: stats.loss_pct === undefined ? null : Math.min(stats.loss_pct, 100),
   repeatPct: stats.repeat_pct === undefined ? null : Math.min(stats.repeat_pct, 100),

@@ -41,6 +41,8 @@ import { ReportedEvents, recordReportedEvents } from './reported-events.ts'
 const lenient = <Value>(schema: z.ZodType<Value>) => schema.optional().catch(undefined)
 const count = lenient(z.number().min(0))
 
+const LastRefused = lenient(z.object({ reason: z.enum(relayRefusals), age_ms: z.number().min(0) }))
+
 const Stats = z.object({
   publishing: lenient(z.boolean()).describe('Whether a stream comes in.'),
   bitrate_kbps: count,
@@ -49,6 +51,13 @@ const Stats = z.object({
   repeat_pct: count.describe('Of the packets of the stream that came, those that had been sent before, in percent.'),
   links: count,
   players: count,
+  stalled_players: count.describe('The players that are connected and read nothing.'),
+  usual_links: count.describe('The most links that the publisher had for some seconds, of the last five minutes.'),
+  usual_bitrate_kbps: count.describe('About that of the last minute of the publisher.'),
+  last_call_age_ms: count.describe('Since a caller proved its address at the ports for publishers.'),
+  last_refused: lenient(z.object({ publish: LastRefused, play: LastRefused })).describe(
+    'The last refusal on each side since a caller of that side was let in.',
+  ),
   bytes_total: count.describe('The bytes that the process of the relay has received. A new process begins at 0.'),
   publishing_ms_total: count.describe(
     'The milliseconds in which the process of the relay has received data: of each stream from its first packet to its last one, without gaps of more than 3 s. Without it the time is judged from pairs of reports.',
@@ -288,6 +297,7 @@ async function recordAndBind(
   { sql, recordReport }: Services,
 ): Promise<ReportedSession> {
   const { instance_id: instanceId, stats, binding = 1 } = body
+  const ingest = readIngest(stats, body.events?.findLast((event) => event !== undefined)?.kind)
   const record = () =>
     recordReport({
       sessionId,
@@ -296,7 +306,7 @@ async function recordAndBind(
       binding,
       isHeld: isHeld(body) || body.is_extra === true,
       isIdle: stats && isIdle(stats),
-      ingest: readIngest(stats),
+      ingest,
     })
   const session = await record()
   if (!session) throw new Refusal('not_found')

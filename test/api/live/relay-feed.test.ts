@@ -165,7 +165,8 @@ test('a session that is about to reach its longest duration is sent again at the
   await writeAge(often.api.sql, session.session_id, 5390)
   const { session: warned } = await client.message((message) => message.session.ending_soon === true)
   const { created_at, ends_at, idle_ends_at } = (await user.active()).session ?? {}
-  expect(warned).toEqual({ ...first.session, ending_soon: true, created_at, ends_at, idle_ends_at })
+  const { signal } = warned
+  expect(warned).toEqual({ ...first.session, ending_soon: true, created_at, ends_at, idle_ends_at, signal })
   expect((await user.active()).session).toMatchObject({ ending_soon: true })
 })
 

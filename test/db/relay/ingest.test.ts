@@ -5,6 +5,8 @@ import { expect, test } from 'vitest'
 import type { Sql } from '../../../db/connection.ts'
 import { recordReports } from '../../../db/relay/health.ts'
 import { type IngestStats, ingestEngines, readIngest, slotSeconds } from '../../../domain/relay/ingest.ts'
+import { relayRefusals } from '../../../domain/relay/refusals.ts'
+import type { PhoneCode, PlayerCode } from '../../../domain/relay/signal.ts'
 import { propertyRuns } from '../../support/property-runs.ts'
 import { startTransitions } from '../../support/relay-transitions.ts'
 import { type IngestRecord, ingestAfter, noIngest } from './ingest-record.ts'
@@ -19,6 +21,10 @@ interface Row {
   bitrateKbps: number
   links: number
   players: number
+  stalledPlayers: number
+  usualLinks: number | null
+  phone: PhoneCode
+  player: PlayerCode
   rttMs: number | null
   lossPct: number | null
   repeatPct: number | null
@@ -36,14 +42,15 @@ interface Row {
 async function readRecord(tx: Sql, sessionId: string): Promise<IngestRecord> {
   const [row] = await tx<Row[]>`
     select extract(epoch from ingest_at)::float8 as ingest_at, extract(epoch from publishing_since)::float8 as publishing_since,
-      is_publishing, bitrate_kbps, links, players, rtt_ms, loss_pct, repeat_pct, engine, bytes_total, publishing_ms,
+      is_publishing, bitrate_kbps, links, players, stalled_players, usual_links, phone_code as phone, player_code as player, rtt_ms, loss_pct, repeat_pct, engine, bytes_total, publishing_ms,
       process_started_at_ms, bytes_received, peak_bitrate_kbps, seconds_publishing, to_json(recent_bitrate_kbps) as recent_bitrate_kbps, recent_slot
     from relay_health where session_id = ${sessionId}`
   if (!row) throw new Error('the report was not stored')
   const { isPublishing, bitrateKbps, links, players, rttMs, lossPct, repeatPct, engine } = row
+  const { stalledPlayers, usualLinks, phone, player } = row
+  const stream = { isPublishing, bitrateKbps, links, usualLinks, players, stalledPlayers, phone, player }
   return {
-    summary:
-      isPublishing === null ? null : { isPublishing, bitrateKbps, links, players, rttMs, lossPct, repeatPct, engine },
+    summary: isPublishing === null ? null : { ...stream, isPublishing, rttMs, lossPct, repeatPct, engine },
     summaryAt: row.ingestAt,
     publishingSince: row.publishingSince,
     bytesTotal: row.bytesTotal === null ? null : Number(row.bytesTotal),
@@ -80,6 +87,13 @@ const stats: fc.Arbitrary<IngestStats> = fc.record(
     repeat_pct: fc.integer({ min: 0, max: 500 }).map((quarters) => quarters / 4),
     links: fc.oneof(fc.nat(5), fc.double({ min: 0, noNaN: true })),
     players: fc.nat(3),
+    stalled_players: fc.nat(3),
+    usual_links: fc.nat(5),
+    usual_bitrate_kbps: fc.nat(60_000),
+    last_refused: fc.record(
+      { publish: fc.record({ reason: fc.constantFrom(...relayRefusals), age_ms: fc.nat(90_000) }) },
+      { requiredKeys: [] },
+    ),
     bytes_total: fc.oneof(fc.nat(), fc.nat({ max: 1e15 }), fc.double({ min: 0, noNaN: true })),
     publishing_ms_total: fc.oneof(fc.nat(99_999), fc.double({ min: 0, noNaN: true })),
     peak_bitrate_kbps: fc.oneof(fc.nat(60_000), fc.double({ min: 0, noNaN: true })),

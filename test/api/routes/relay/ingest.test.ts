@@ -179,11 +179,11 @@ describe('the ingest of a live session', () => {
     expect((await readSession()).ingest).toMatchObject({ publishing: false, bitrate_kbps: 0, links: 0 })
     await report(stream)
     const { ingest } = await readSession()
-    const since = expect.stringMatching(/Z$/)
-    expect(ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, repeat_pct: 12.5, since })
+    const always = { loss_pct: 0.25, rtt_ms: 41.5, players: 1, since: expect.stringMatching(/Z$/) }
+    expect(ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, repeat_pct: 12.5, ...always })
     // A relay of an earlier build.
     await report({ ...stream, repeat_pct: undefined })
-    expect((await readSession()).ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, since })
+    expect((await readSession()).ingest).toEqual({ publishing: true, bitrate_kbps: 5200, links: 2, ...always })
     const { created_at } = await readSession()
     expect(Date.parse(ingest?.since ?? '')).toBeGreaterThan(Date.parse(created_at))
   })

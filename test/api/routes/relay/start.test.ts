@@ -26,6 +26,7 @@ describe('a start', () => {
     const user = await service.user()
     const first = await user.start()
     expect(first.status).toBe(201)
+    const unknown = { level: 'unknown', code: 'unknown', since: expect.stringMatching(/Z$/) }
     expect(first.body.session).toEqual({
       session_id: expect.any(String),
       connection_id: 'default',
@@ -47,6 +48,7 @@ describe('a start', () => {
       ending_soon: false,
       stopped_at: null,
       ingest: null,
+      signal: { phone: unknown, relay: { ...unknown, code: 'starting' }, player: unknown },
     })
     const second = await user.start()
     expect(second.status).toBe(200)
