@@ -12,6 +12,7 @@ import type { Services as IdentityServices } from './identity/services.ts'
 import type { Assignments } from './live/assignments.ts'
 import type { HeldReports } from './live/held-reports.ts'
 import type { RelaySockets } from './live/relay-sockets.ts'
+import type { WatchedSessions } from './live/watched-sessions.ts'
 import type { BillingMetrics } from './metrics/billing-metrics.ts'
 import type { StreamEventMetrics } from './metrics/stream-event-metrics.ts'
 import type { FindOperatorOverview } from './views/operator-overview.ts'
@@ -33,6 +34,8 @@ export interface Services extends IdentityServices {
   readonly assignments: Assignments
   /** Holds the reports of relays with a session open. */
   readonly heldReports: HeldReports
+  /** Whose relays report often. */
+  readonly watched: WatchedSessions
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
   /** From at most a second ago. Concurrent calls share the queries. */

@@ -44,6 +44,7 @@ import { createHeldReports, registerHeldReportMetrics } from './live/held-report
 import { createRelayFeed } from './live/relay-feed.ts'
 import { createRelaySocketMetrics } from './live/relay-socket-metrics.ts'
 import { createRelaySockets, type RelaySocketLimits, relaySocketLimits } from './live/relay-sockets.ts'
+import { createWatchedSessions } from './live/watched-sessions.ts'
 import { createBillingMetrics } from './metrics/billing-metrics.ts'
 import { createStreamEventMetrics } from './metrics/stream-event-metrics.ts'
 import { routes } from './routes.ts'
@@ -138,7 +139,8 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
   })
   const deliveries = life.hold('deliveries', createDeliveries({ sql, relaySessions, log }), (it) => it.drain())
   const sealing = createSealing(config.oauthEncryptionKeys)
-  const feed = life.hold('relay feed', createRelayFeed({ sql, log, limits: config.relay }), (it) => it.stop())
+  const watched = createWatchedSessions(sql, log)
+  const feed = life.hold('relay feed', createRelayFeed({ sql, log, limits: config.relay, watched }), (it) => it.stop())
   return {
     config,
     log,
@@ -172,7 +174,11 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
       limits: { ...relaySocketLimits, ...socketLimits },
     }),
     assignments: createAssignments({ sql, log }),
-    heldReports: createHeldReports({ sql, log, lateSeconds: lateReportSeconds(config.relay.healthTimeoutSeconds) }),
+    heldReports: createHeldReports({
+      ...{ sql, log, watched },
+      lateSeconds: lateReportSeconds(config.relay.healthTimeoutSeconds),
+    }),
+    watched,
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>

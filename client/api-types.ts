@@ -5558,6 +5558,8 @@ export interface operations {
                 view?: "dock";
                 /** @description The name that the client has chosen for a connection. */
                 connection_id?: string;
+                /** @description The sessions are looked at: their relays report every 2 s for the next 12 s. Sockets do it by themselves. */
+                watch?: "1";
             };
             header?: never;
             path?: never;

@@ -1,6 +1,7 @@
 /**
  * Reports of relays with a session that are held open. A connection that ends meanwhile shows at once that the relay,
- * or the way to it, is gone. A change of the session ends the wait, so that the relay reports again and gets it.
+ * or the way to it, is gone. A change of the session ends the wait, so that the relay reports again
+ * and gets it, and so does the first look at it.
  */
 import type { Socket } from 'node:net'
 import { Gauge, type Registry } from 'prom-client'
@@ -10,6 +11,7 @@ import { recordSuspicions, type Suspicion } from '../../db/relay/health.ts'
 import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
 import { batch } from '../../platform/batch.ts'
 import type { Logger } from '../../platform/log.ts'
+import { type WatchedSessions, watchedReportSeconds } from './watched-sessions.ts'
 
 /** The most reports that are held at a time. Further ones are answered at once. */
 const defaultHeldMax = 20_000
@@ -37,10 +39,11 @@ interface Deps {
   /** A relay is suspect when its next report is this late. */
   readonly lateSeconds: number
   readonly log: Logger
+  readonly watched: Pick<WatchedSessions, 'isWatched' | 'onBegin'>
   readonly heldMax?: number
 }
 
-export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeldMax }: Deps): HeldReports {
+export function createHeldReports({ sql, log, lateSeconds, watched, heldMax = defaultHeldMax }: Deps): HeldReports {
   /** By session: the function that ends the wait. */
   const held = new Map<string, () => void>()
   /** By session: the time at which its next report counts as late. */
@@ -77,6 +80,8 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
     onListening: () => {},
   }).catch((error: unknown) => log.warn({ err: error }, 'held reports end by their time only, for now'))
 
+  watched.onBegin((sessionId) => held.get(sessionId)?.())
+
   return {
     canHold: () => !isStopped && held.size < heldMax,
     endExpectation,
@@ -97,7 +102,8 @@ export function createHeldReports({ sql, log, lateSeconds, heldMax = defaultHeld
           endExpectation(sessionId)
           if (!isStopped) suspect(sessionId, instanceId, 0)
         }
-        const timeout = setTimeout(end, seconds * 1000)
+        const secondsMax = watched.isWatched(sessionId) ? watchedReportSeconds : seconds
+        const timeout = setTimeout(end, Math.min(seconds, secondsMax) * 1000)
         held.set(sessionId, end)
         socket.once('close', onClose)
         if (socket.destroyed) onClose()

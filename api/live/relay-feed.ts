@@ -12,6 +12,7 @@ import type { Logger } from '../../platform/log.ts'
 import { startPeriodicTask } from '../../platform/periodic-task.ts'
 import { presentSession, type SessionLimits } from '../views/relay-session.ts'
 import { createStreamEventFeed, type ReadStreamEvents } from './stream-event-feed.ts'
+import { type WatchedSessions, watchAgainSeconds, watchedReportSeconds } from './watched-sessions.ts'
 import type { Watcher } from './watcher.ts'
 
 /** Changes within this time after a read share the next one. */
@@ -27,11 +28,11 @@ export interface RelayFeed {
 interface Deps {
   readonly sql: Database
   readonly log: Logger
-  /** Everything watched is read once per health interval, after which figures of the stream are new. */
   readonly limits: SessionLimits
+  readonly watched: Pick<WatchedSessions, 'watch'>
 }
 
-export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
+export function createRelayFeed({ sql, log, limits, watched }: Deps): RelayFeed {
   const bySession = new Map<string, Set<Watcher>>()
   const byUser = new Map<string, Set<Watcher>>()
   /** Per watcher the last message of each live session. Empty text stands for one that has to be sent again. */
@@ -130,10 +131,20 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
     log.warn({ err: error }, 'changes of relay sessions are read periodically only, until Postgres can be reached'),
   )
   const periodic = startPeriodicTask({
-    everySeconds: limits.healthIntervalSeconds,
+    // After that figures of the stream are new.
+    everySeconds: Math.min(watchedReportSeconds, limits.healthIntervalSeconds),
     log,
     failure: { message: 'watched relay sessions were not read' },
     run: async () => readEverything(false),
+  })
+  const watching = startPeriodicTask({
+    everySeconds: watchAgainSeconds,
+    log,
+    failure: { message: 'watched relay sessions were not announced' },
+    run: async () => {
+      if (bySession.size + byUser.size > 0)
+        await watched.watch({ sessionIds: [...bySession.keys()], userIds: [...byUser.keys()] })
+    },
   })
 
   return {
@@ -145,6 +156,9 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
       const due = 'sessionId' in watcher.scope ? dueSessions : dueUsers
       due.add(id)
       readDue()
+      void watched.watch(
+        'sessionId' in watcher.scope ? { sessionIds: [id], userIds: [] } : { sessionIds: [], userIds: [id] },
+      )
     },
     remove: (watcher) => {
       const [watchers, id] = placeOf(watcher)
@@ -155,7 +169,7 @@ export function createRelayFeed({ sql, log, limits }: Deps): RelayFeed {
     },
     stop: async () => {
       isStopped = true
-      await periodic.stop()
+      await Promise.all([periodic.stop(), watching.stop()])
       await reading
     },
   }

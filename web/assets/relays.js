@@ -51,7 +51,7 @@ async function poll() {
 
 /** Resolves to the milliseconds until the next poll. */
 async function pollOnce(signal) {
-  const response = await fetch('/api/v1/relay/active?view=dock', { cache: 'no-store', signal })
+  const response = await fetch('/api/v1/relay/active?view=dock&watch=1', { cache: 'no-store', signal })
   if (response.status === 401) return renewOnce(signal)
   if (!response.ok) return recordFailure(Number(response.headers.get('retry-after')) * 1000)
   const { sessions } = await response.json()

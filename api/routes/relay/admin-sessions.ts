@@ -113,7 +113,8 @@ export const showSession = route.operator({
   },
   refuses: ['not_found'],
   handle: async ({ params }, services) => {
-    const { sql, config } = services
+    const { sql, config, watched } = services
+    void watched.watch({ sessionIds: [params.id], userIds: [] })
     const session = await findOperatorSessionRow(sql, params.id)
     if (!session) throw new Refusal('not_found')
     const [transitions, streamEvents, ingest, record, live] = await Promise.all([

@@ -30,6 +30,7 @@ import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok, type Reply } from '../../http/replies.ts'
 import { id, storableText } from '../../http/schemas.ts'
+import { watchedReportSeconds } from '../../live/watched-sessions.ts'
 import type { Services } from '../../services.ts'
 import { route } from '../route.ts'
 import { ReportedEvents, recordReportedEvents } from './reported-events.ts'
@@ -243,7 +244,7 @@ interface Sender {
 
 async function reportBound(sessionId: string, body: ReportBody, sender: Sender, services: Services): Promise<Reply> {
   const { instance_id: instanceId, epoch } = body
-  const { config, sql, sealing, heldReports } = services
+  const { config, sql, sealing, heldReports, watched } = services
   // The usual report of the relay is expected still.
   if (!body.is_extra) heldReports.endExpectation(sessionId)
   const session = await recordAndBind(sessionId, body, sender, services)
@@ -271,7 +272,10 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
       ...(admission === undefined ? {} : { admission: presentAdmission(admission) }),
     })
   if (boundInstanceId !== instanceId) return reply(Math.min(untilBoundSeconds, healthIntervalSeconds))
-  if (!isHeld(body) || command === 'disconnect') return reply(healthIntervalSeconds)
+  const intervalSeconds = watched.isWatched(sessionId)
+    ? Math.min(watchedReportSeconds, healthIntervalSeconds)
+    : healthIntervalSeconds
+  if (!isHeld(body) || command === 'disconnect') return reply(intervalSeconds)
   // The relay has to have it at once.
   if (admission !== undefined) return reply(0)
   const seconds = Math.min(body.wait_seconds ?? 0, heldReportSecondsMax(healthTimeoutSeconds))

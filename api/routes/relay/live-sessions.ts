@@ -236,7 +236,15 @@ export const active = route.userOrApp({
   description:
     'All live sessions, oldest first, and the one of the connection that is asked for, or else the oldest. `session` is null when there is none. Clients that want each change at once use the WebSocket.',
   reads: 'live_relays',
-  query: View.extend({ connection_id: ConnectionId.optional() }),
+  query: View.extend({
+    connection_id: ConnectionId.optional(),
+    watch: z
+      .literal('1')
+      .optional()
+      .describe(
+        'The sessions are looked at: their relays report every 2 s for the next 12 s. Sockets do it by themselves.',
+      ),
+  }),
   answers: { 200: z.object({ session: SessionView.nullable(), sessions: z.array(SessionView) }) },
   refuses: [],
   secret: true,
@@ -248,7 +256,8 @@ export const active = route.userOrApp({
       },
     },
   },
-  handle: ({ caller, query, read }, { config, sealing }) => {
+  handle: ({ caller, query, read }, { config, sealing, watched }) => {
+    if (query.watch !== undefined) void watched.watch({ sessionIds: [], userIds: [caller.userId] })
     const { streamToken: stored, sessions } = read
     const isForOwner = audienceFor(caller, query) === 'owner' && sessions.length > 0
     const { relayAuthSecrets, relay } = config

@@ -103,6 +103,18 @@ describe('a held report', () => {
     await untilHeld(0)
   })
 
+  test('is answered at the first look at its session, and later ones are answered after two seconds', async () => {
+    const user = await service.user()
+    const { session_id: sessionId } = await service.startActiveRelay(user)
+    const first = await holdFirst(sessionId)
+    await service.api.get('/relay/active?view=dock&watch=1', { bearer: user.bearer })
+    expect((await first.answered)?.seconds).toBeLessThan(5)
+    const later = await hold(sessionId).answered
+    expect(later?.body).toMatchObject({ desired: 'run', report_in_seconds: 0 })
+    expect(later?.seconds).toBeGreaterThan(1.9)
+    expect(later?.seconds).toBeLessThan(5)
+  })
+
   test('is answered at the stop of the process, and its end then is no suspicion', async () => {
     const sessionId = await startActive()
     const { answered } = await holdFirst(sessionId)
