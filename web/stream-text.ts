@@ -7,6 +7,18 @@ export const formatBitrate = (kbps: number): string =>
 /** `1 link`, `3 links`. SRT without SRTLA has none. `relays.js` formats it in the same way. */
 export const formatLinks = (links: number): string => (links === 1 ? '1 link' : `${links} links`)
 
+interface LinkFigures {
+  readonly links: number
+  readonly usual_links?: number | undefined
+}
+
+/** `over 3 links`, and while one is gone `over 2 of 3 links`. Empty without SRTLA. `relays.js` formats it in the same way. */
+export function formatLinksOf(ingest: LinkFigures | null | undefined): string {
+  const { links = 0, usual_links: usual = 0 } = ingest ?? {}
+  if (links === 0) return ''
+  return usual > links ? `over ${links} of ${usual} links` : `over ${formatLinks(links)}`
+}
+
 /** Below it repeats are no reason to do anything. */
 const repeatPctMin = 5
 

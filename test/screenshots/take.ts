@@ -34,7 +34,7 @@ interface Picture {
 
 const pictures: readonly Picture[] = [
   { name: 'landing', path: '/', visitor: 'anyone' },
-  { name: 'relays', path: '/relays', visitor: 'user', shows: '[data-ingest="publishing"]' },
+  { name: 'relays', path: '/relays', visitor: 'user', shows: '[data-signal="phone"] [data-bitrate]' },
   { name: 'history', path: '/history', visitor: 'user' },
   { name: 'usage', path: '/usage', visitor: 'user' },
   { name: 'account', path: '/account', visitor: 'user' },

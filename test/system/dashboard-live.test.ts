@@ -120,7 +120,7 @@ test('the bitrate of a stream appears and changes without a reload, and a page w
   page.on('request', (request) => {
     if (request.resourceType() === 'fetch') fetched.push(new URL(request.url()).pathname)
   })
-  const text = () => page.locator('.receiving').textContent()
+  const text = () => page.locator('[data-signal="phone"] .signal-text').textContent()
   for (const [bitrate_kbps, shown] of [
     [5200, 'Receiving 5.2 Mbps over 3 links'],
     [640, 'Receiving 640 kbps over 3 links'],
@@ -129,7 +129,7 @@ test('the bitrate of a stream appears and changes without a reload, and a page w
     await expectWithin(30_500, page, text).toBe(shown)
   }
   await report(user, { publishing: false })
-  await waitWithin(30_500, page, page.locator('[data-ingest="none"]'))
+  await waitWithin(30_500, page, page.locator('[data-signal="phone"][data-code="no_caller"]'))
   fetched.length = 0
   await expectWithin(30_500, page, async () => fetched).toEqual(['/api/v1/relay/active'])
   await page.clock.runFor(25_000)
@@ -154,7 +154,7 @@ test('figures that arrive over the socket are shown without fetching the page', 
   const ingest = { ...session?.ingest, bitrate_kbps: 7340, links: 1, repeat_pct: 12.4 }
   socket.send(JSON.stringify({ type: 'session', session: { ...session, ingest } }))
   await expect
-    .poll(() => page.locator('.receiving').textContent())
+    .poll(() => page.locator('[data-signal="phone"] .signal-text').textContent())
     .toBe('Receiving 7.3 Mbps over 1 link, 12 of 100 packets repeated')
   expect(fetched).toEqual([])
   expect(faults).toEqual([])

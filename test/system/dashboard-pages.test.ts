@@ -85,7 +85,7 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
     const visitor = await readyRelay({ device: 'phone' })
     await report(visitor.user, stream)
     await visitor.page.reload()
-    await visitor.page.locator('[data-ingest="publishing"]').waitFor()
+    await visitor.page.locator('[data-signal="phone"] [data-bitrate]').waitFor()
     return visitor
   },
   'history-running': async () => {

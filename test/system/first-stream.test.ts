@@ -53,7 +53,7 @@ test('the pasted lines start a relay, publish a test pattern to it and play it, 
     env: { PATH: '/usr/bin:/bin', SDL_VIDEODRIVER: 'dummy', SDL_AUDIODRIVER: 'dummy' },
   })
 
-  const [{ stdout }] = await Promise.all([pasted, page.locator('[data-ingest="publishing"]').waitFor()])
+  const [{ stdout }] = await Promise.all([pasted, page.locator('[data-signal="phone"] [data-bitrate]').waitFor()])
   expect(await readFile(report, 'utf8')).toMatch(/Stream #0:0.*Video: mpeg2video.*1280x720/)
   const [, kbps] = /"ingest":\{"publishing":true,"bitrate_kbps":(\d+),"links":1/.exec(stdout) ?? []
   expect(Number(kbps)).toBeGreaterThan(500)

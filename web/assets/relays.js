@@ -18,6 +18,10 @@ const pageAgeMillisMin = 2000
 /** More than the site's own timeout, so that it only ends requests whose reply was lost. */
 const pollTimeoutMillis = 45_000
 
+/** By id: each live session as it was seen last, and the title of the page without what the streams do. */
+let shownSessions = new Map()
+const plainTitle = document.title.replace(/^[●▲] .*? · /u, '')
+
 /** The relays whose connection kit the visitor has opened or closed. */
 const usedKits = new Set()
 
@@ -56,6 +60,7 @@ async function pollOnce(signal) {
   if (!response.ok) return recordFailure(Number(response.headers.get('retry-after')) * 1000)
   const { sessions } = await response.json()
   sessions.forEach(showFigures)
+  showTitle(sessions)
   if (hasChanged(sessions) || isPageOld(sessions)) await updatePage(signal)
   hasRenewed = false
   failures = 0
@@ -79,6 +84,7 @@ function connectSocket() {
     const { type, session } = JSON.parse(data)
     if (type !== 'session' || failures > 0) return
     showFigures(session)
+    showTitle([...shownSessions.values()].filter(({ session_id }) => session_id !== session.session_id).concat(session))
     if (isOutdated(session) || isPageOld([session])) pollSoon()
   })
   socket.addEventListener('close', () => {
@@ -130,23 +136,42 @@ function hasChanged(sessions) {
 
 /** Whether the page shows another state of the relay; see the version in `relays-session.tsx`. */
 function isOutdated(session) {
-  const { session_id, state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest } = session
+  const { session_id, state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest, signal } = session
   if (state === 'stopped') return findPart(document, `status-${session_id}`) !== null
   const { publishing, since } = ingest ?? {}
-  const version = [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since]
+  const { phone, relay, player } = signal ?? {}
+  const version = [
+    ...[state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since],
+    ...[phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since]),
+  ]
   return !hasVersion(`status-${session_id}`, version)
 }
 
-/** The present figures of a stream, formatted as in `relays-ingest.tsx`. */
+/** The present figures of a stream, formatted as in `relays-signal.tsx`. */
 function showFigures({ session_id, ingest }) {
   const part = findPart(document, `status-${session_id}`)
-  const bitrate = part?.querySelector('[data-bitrate]')
-  if (!ingest?.publishing || !bitrate) return
-  setText(bitrate, formatBitrate(ingest.bitrate_kbps))
-  const links = ingest.links === 1 ? '1 link' : `${ingest.links} links`
-  setText(part.querySelector('[data-links]'), ingest.links === 0 ? '' : `over ${links}`)
-  const { repeat_pct: repeats = 0 } = ingest
-  setText(part.querySelector('[data-repeats]'), repeats > 5 ? `, ${Math.round(repeats)} of 100 packets repeated` : '')
+  if (!ingest?.publishing || !part) return
+  const { bitrate_kbps: kbps, loss_pct: loss = 0, repeat_pct: repeats = 0 } = ingest
+  setTextOf(part, '[data-bitrate]', formatBitrate(kbps))
+  setTextOf(part, '[data-links]', formatLinks(ingest))
+  setTextOf(part, '[data-loss]', `${Math.round(loss)}`)
+  setTextOf(part, '[data-repeats]', repeats > 5 ? `, ${Math.round(repeats)} of 100 packets repeated` : '')
+}
+
+function formatLinks({ links, usual_links: usual = 0 }) {
+  if (links === 0) return ''
+  return usual > links ? `over ${links} of ${usual} links` : `over ${links === 1 ? '1 link' : `${links} links`}`
+}
+
+/** What the tab says while another one is in front; `titleOf` of `relays.tsx` writes it first. */
+function showTitle(sessions) {
+  const live = sessions.filter(({ state }) => state !== 'stopped')
+  shownSessions = new Map(live.map((session) => [session.session_id, session]))
+  const isGone = ({ signal }) => ['lost', 'silent'].includes(signal?.relay.code) || signal?.phone.code === 'lost'
+  const kbps = live.reduce((sum, { ingest }) => sum + (ingest?.publishing ? ingest.bitrate_kbps : 0), 0)
+  const news = live.some(isGone) ? '▲ no video' : kbps > 0 ? `● ${formatBitrate(kbps)}` : ''
+  const title = news === '' ? plainTitle : `${news} · ${plainTitle}`
+  if (document.title !== title) document.title = title
 }
 
 const formatBitrate = (kbps) => (kbps < 1000 ? `${kbps} kbps` : `${(kbps / 1000).toFixed(1)} Mbps`)
@@ -227,6 +252,12 @@ const announce = (text) => setText(announcements, text)
 /** Screen readers announce a status again when its text is set, even to the same text. */
 function setText(element, text) {
   if (element.textContent !== text) element.textContent = text
+}
+
+/** Not every text has each figure. */
+function setTextOf(part, selector, text) {
+  const element = part.querySelector(selector)
+  if (element) setText(element, text)
 }
 
 document.addEventListener('click', ({ target }) => {

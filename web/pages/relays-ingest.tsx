@@ -1,12 +1,7 @@
-/**
- * Whether the stream arrives at a live relay. `relays.js` writes new figures of a stream into `data-bitrate`,
- * `data-links` and `data-repeats`.
- */
+/** What an active relay shows below its signal path: what to do first, and the bitrate of the last ten minutes. */
 import type { Session } from '../api-replies.ts'
 import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { hasLine, Sparkline } from '../charts/sparkline.tsx'
-import { formatBitrate, formatLinks, formatRepeats } from '../stream-text.ts'
-import { TimeAgo } from '../time-text.tsx'
 
 interface IngestProps {
   readonly session: Session
@@ -29,7 +24,7 @@ const versionOf = (bitrates: Bitrates): string => {
 }
 
 function IngestText({ session, bitrates }: IngestProps) {
-  const { engine, ingest } = session
+  const { engine } = session
   if (engine === 'none')
     return (
       <p data-ingest="no-engine">
@@ -37,30 +32,11 @@ function IngestText({ session, bitrates }: IngestProps) {
         install the package <code>srt-tools</code> there and start a new relay.
       </p>
     )
-  if (ingest?.publishing)
-    return (
-      <p class="receiving" data-ingest="publishing">
-        Receiving <strong data-bitrate>{formatBitrate(ingest.bitrate_kbps)}</strong>{' '}
-        <span data-links>{ingest.links === 0 ? '' : `over ${formatLinks(ingest.links)}`}</span>
-        <span data-repeats>{formatRepeats(ingest.repeat_pct)}</span>
-      </p>
-    )
-  if (isAwaitingFirstVideo(session, bitrates))
-    return (
-      <div data-ingest="none" data-first-video>
-        <FirstVideoSteps heading="No video yet: connect your phone" />
-      </div>
-    )
-  // A relay that has not stated yet whether a stream comes in.
-  if (!ingest) return null
-  return (
-    <p data-ingest="none">
-      <strong>
-        The video stopped <TimeAgo at={ingest.since} />.
-      </strong>{' '}
-      The relay waits for it: start the stream in your app again, to the same address.
-    </p>
-  )
+  return isAwaitingFirstVideo(session, bitrates) ? (
+    <div data-first-video>
+      <FirstVideoSteps heading="No video yet: connect your phone" />
+    </div>
+  ) : null
 }
 
 /** Whether a relay is ready and no video has come in yet. */

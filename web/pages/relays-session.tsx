@@ -9,6 +9,7 @@ import { Icon } from '../icons.tsx'
 import { Clock, TimeLeft } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
 import { FirstVideoSteps, Ingest, isAwaitingFirstVideo } from './relays-ingest.tsx'
+import { SignalPath } from './relays-signal.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
 
 interface SessionProps {
@@ -48,8 +49,12 @@ export function RelaySession(props: RelaySessionProps) {
 
 /** `relays.js` builds the same string from `GET /relay/active` and the WebSocket, with the fields in this order. */
 const statusVersionOf = (session: Session): string => {
-  const { state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest } = session
-  return [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest?.publishing, ingest?.since]
+  const { state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest, signal } = session
+  const { phone, relay, player } = signal ?? {}
+  return [
+    ...[state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest?.publishing, ingest?.since],
+    ...[phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since]),
+  ]
     .map((part) => part ?? '')
     .join(' ')
 }
@@ -86,6 +91,7 @@ function Status({ session, region, bitrates }: RelaySessionProps) {
       </p>
       {/* Of about the same height in each state, so that the buttons do not move under a finger. */}
       <div class="relay-news">
+        <SignalPath session={session} />
         <StatusText session={session} />
         <Ingest session={session} bitrates={bitrates} />
       </div>

@@ -1,6 +1,8 @@
 /** The relays page: lists live relays, and starts and stops them. */
 import { headerText } from '../api.ts'
+import type { Session } from '../api-replies.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
+import { formatBitrate } from '../stream-text.ts'
 import type { Problem } from './messages.tsx'
 import { problemPage } from './problem.tsx'
 import { findRecentlyEnded } from './relays-ended.tsx'
@@ -82,7 +84,7 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
   const running = liveNames.find((name) => name === visit.query.get('running'))
   return {
     name: 'relays',
-    title: 'Relays',
+    title: titleOf(sessions ?? []),
     status: refused?.status ?? (sessions ? 200 : live.response.status),
     section: 'relays',
     styles: ['relays.css', 'charts.css'],
@@ -109,6 +111,15 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
       />
     ),
   }
+}
+
+/** What a tab in the background shows. `relays.js` keeps it up to date. */
+function titleOf(sessions: readonly Session[]): string {
+  const isGone = ({ signal }: Session) =>
+    signal?.relay.code === 'lost' || signal?.relay.code === 'silent' || signal?.phone.code === 'lost'
+  if (sessions.some(isGone)) return '▲ no video · Relays'
+  const kbps = sessions.reduce((sum, { ingest }) => sum + (ingest?.publishing ? ingest.bitrate_kbps : 0), 0)
+  return kbps > 0 ? `● ${formatBitrate(kbps)} · Relays` : 'Relays'
 }
 
 /** Only asked for accounts without a plan, whose plan may have ended because of it. */
