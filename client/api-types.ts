@@ -913,7 +913,7 @@ export interface paths {
         put?: never;
         /**
          * Change the notification settings
-         * @description Enables or disables kinds of notifications on a channel. All of them or none are changed. Safe to repeat.
+         * @description Enables or disables kinds of notifications on a channel, and sets the delay of those about streams. All of that or nothing is changed. Safe to repeat.
          *
          *     **Limit:** 30 requests a minute for each account (`notifications`), unless the service is configured otherwise.
          */
@@ -2342,6 +2342,66 @@ export interface webhooks {
          * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
          */
         post: operations["receiveRelayEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    stream_lost: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * No video has come in for as long as the account chose
+         * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+         */
+        post: operations["receiveStreamLost"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    stream_recovered: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Video comes in again after a loss that was notified
+         * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+         */
+        post: operations["receiveStreamRecovered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    stream_weak: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Little video has come in for as long as the account chose
+         * @description Sent to the webhook of the account, with growing pauses for 24 hours until a reply in 2xx. 410 disables the webhook.
+         */
+        post: operations["receiveStreamWeak"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5146,10 +5206,12 @@ export interface operations {
                         } | null;
                         kinds: {
                             /** @enum {string} */
-                            kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                            kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "stream_lost" | "stream_recovered" | "stream_weak" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                             email: boolean;
                             endpoint: boolean;
                         }[];
+                        /** @description `stream_lost` and `stream_weak` are sent when the stream has been lost or weak for this long. */
+                        stream_delay_seconds: number;
                     };
                 };
             };
@@ -5170,17 +5232,19 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                    kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "stream_lost" | "stream_recovered" | "stream_weak" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                     /**
                      * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                      * @enum {string}
                      */
                     channel: "email" | "endpoint";
                     enabled: boolean;
+                    /** @description `stream_lost` and `stream_weak` are sent when the stream has been lost or weak for this long. */
+                    stream_delay_seconds?: number;
                 } | {
                     settings: {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "stream_lost" | "stream_recovered" | "stream_weak" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -5188,6 +5252,11 @@ export interface operations {
                         channel: "email" | "endpoint";
                         enabled: boolean;
                     }[];
+                    /** @description `stream_lost` and `stream_weak` are sent when the stream has been lost or weak for this long. */
+                    stream_delay_seconds?: number;
+                } | {
+                    /** @description `stream_lost` and `stream_weak` are sent when the stream has been lost or weak for this long. */
+                    stream_delay_seconds: number;
                 };
             };
         };
@@ -5231,7 +5300,7 @@ export interface operations {
                     "application/json": {
                         deliveries: {
                             /** @enum {string} */
-                            kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
+                            kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "stream_lost" | "stream_recovered" | "stream_weak" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100" | "test";
                             /** @enum {string} */
                             channel: "email" | "webhook" | "discord";
                             /** Format: date-time */
@@ -5282,7 +5351,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "stream_lost" | "stream_recovered" | "stream_weak" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -5325,7 +5394,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         /** @enum {string} */
-                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
+                        kind: "relay_contact_lost" | "relay_replaced" | "relay_ending_soon" | "relay_ended" | "stream_lost" | "stream_recovered" | "stream_weak" | "payment_failed" | "plan_ending" | "relays_surplus" | "usage_80" | "usage_95" | "usage_100";
                         /**
                          * @description `email` is the verified address of the account, `endpoint` its webhook or Discord channel.
                          * @enum {string}
@@ -8463,6 +8532,212 @@ export interface operations {
                         detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
                         /** Format: date-time */
                         created_at: string;
+                    };
+                    title: string;
+                    /** @description The same in words, as plain text. */
+                    text: string;
+                    /**
+                     * Format: uri
+                     * @description The page of the site that it is about.
+                     */
+                    url: string;
+                    /** @description Turns this kind of notification off. Null for a test. */
+                    unsubscribe_url: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Send no more messages */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveStreamLost: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "stream_lost";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        /** Format: uuid */
+                        session_id: string;
+                        connection_id: string;
+                        region: string;
+                        /**
+                         * Format: date-time
+                         * @description When it happened.
+                         */
+                        at: string;
+                    };
+                    title: string;
+                    /** @description The same in words, as plain text. */
+                    text: string;
+                    /**
+                     * Format: uri
+                     * @description The page of the site that it is about.
+                     */
+                    url: string;
+                    /** @description Turns this kind of notification off. Null for a test. */
+                    unsubscribe_url: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Send no more messages */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveStreamRecovered: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "stream_recovered";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        /** Format: uuid */
+                        session_id: string;
+                        connection_id: string;
+                        region: string;
+                        /**
+                         * Format: date-time
+                         * @description When it happened.
+                         */
+                        at: string;
+                        /** @description At that time. */
+                        bitrate_kbps: number;
+                        /**
+                         * Format: date-time
+                         * @description When the loss began.
+                         */
+                        lost_at: string;
+                        /** @description From then until video came in again. */
+                        away_seconds: number;
+                    };
+                    title: string;
+                    /** @description The same in words, as plain text. */
+                    text: string;
+                    /**
+                     * Format: uri
+                     * @description The page of the site that it is about.
+                     */
+                    url: string;
+                    /** @description Turns this kind of notification off. Null for a test. */
+                    unsubscribe_url: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Send no more messages */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The message was received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    receiveStreamWeak: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the message, the same in all attempts. A receiver ignores an id that it has seen. */
+                "webhook-id": string;
+                /** @description When this attempt was made, in seconds since 1970. */
+                "webhook-timestamp": string;
+                /** @description `v1,` and the signature of Standard Webhooks 1.0, made with the secret of the endpoint. */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @constant */
+                    type: "stream_weak";
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    data: {
+                        /** Format: uuid */
+                        session_id: string;
+                        connection_id: string;
+                        region: string;
+                        /**
+                         * Format: date-time
+                         * @description When it happened.
+                         */
+                        at: string;
+                        /** @description At that time. */
+                        bitrate_kbps: number;
                     };
                     title: string;
                     /** @description The same in words, as plain text. */

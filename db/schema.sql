@@ -335,7 +335,7 @@ create table notification_endpoints (
 
 create table notification_settings (
   user_id    uuid        not null references users(id) on delete cascade,
-  kind       text        not null check (kind = any (array['relay_contact_lost', 'relay_replaced', 'relay_ending_soon', 'relay_ended', 'payment_failed', 'plan_ending', 'relays_surplus', 'usage_80', 'usage_95', 'usage_100'])),
+  kind       text        not null check (kind = any (array['relay_contact_lost', 'relay_replaced', 'relay_ending_soon', 'relay_ended', 'stream_lost', 'stream_recovered', 'stream_weak', 'payment_failed', 'plan_ending', 'relays_surplus', 'usage_80', 'usage_95', 'usage_100'])),
   channel    text        not null check (channel = any (array['email', 'endpoint'])),
   enabled_at timestamptz not null default now(),
   enabled    boolean     not null default true,
@@ -703,6 +703,16 @@ create table stream_events (
 );
 
 create trigger stream_events_notify after insert on stream_events for each row execute function notify_stream_event();
+create trigger stream_events_schedule_notice after insert on stream_events for each row when (new.kind <> 'stream_started') execute function schedule_stream_notice();
+
+create table stream_notices (
+  session_id  uuid        not null primary key references relay_sessions(id) on delete cascade,
+  seen_number integer     not null,
+  lost_at     timestamptz,
+  due_at      timestamptz not null
+);
+
+create index stream_notices_due on stream_notices (due_at);
 
 create table subscriptions (
   provider        text        not null,
@@ -805,6 +815,7 @@ create table users (
   plan_ending_notified_for   timestamptz,
   billing_mails_announced_at timestamptz default now(),
   play_with_keys_only        boolean     not null default false,
+  stream_delay_seconds       integer     not null default 30 check (stream_delay_seconds >= 0 and stream_delay_seconds <= 600),
   constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
   constraint users_period_check check (period_end > period_start)
 );
@@ -924,4 +935,20 @@ begin
     raise exception 'the reason of a relay session changes only with a transition' using errcode = 'check_violation';
   end if;
   return new;
+end $function$;
+
+create or replace function public.schedule_stream_notice()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  insert into stream_notices as n (session_id, seen_number, due_at)
+  select s.id, new.number - 1,
+    case when new.kind in ('stream_lost', 'stream_weak') then new.at + make_interval(secs => u.stream_delay_seconds) else now() end
+  from relay_sessions s join users u on u.id = s.user_id
+  where s.id = new.session_id and exists (
+    select from notification_settings c where c.user_id = s.user_id and c.enabled
+      and c.kind in ('stream_lost', 'stream_recovered', 'stream_weak'))
+  on conflict (session_id) do update set due_at = least(n.due_at, excluded.due_at);
+  return null;
 end $function$;

@@ -1,12 +1,13 @@
 /**
- * The jobs that notify of what comes at a known time, and the one that announces mails that are on without the owner's
- * doing.
+ * The jobs that notify of what comes at a known time or has lasted for a while, and the one that announces mails that
+ * are on without the owner's doing.
  */
 import type { Database } from '../../db/connection.ts'
 import type { Notify } from '../../db/notifications/settings.ts'
 import { announceMails } from '../../db/transactions/announce-mails.ts'
 import { notifyOfEndingPlans } from '../../db/transactions/notify-of-ending-plans.ts'
 import { notifyOfEndingRelays } from '../../db/transactions/notify-of-ending-relays.ts'
+import { notifyOfStreams } from '../../db/transactions/notify-of-streams.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import type { AnnouncementMail } from '../../providers/mail/mail.ts'
@@ -38,6 +39,7 @@ export const notificationJobs = (deps: Deps): readonly Job[] => [
     runSecondsMax: 300,
     run: (signal) => notifyEndingRelays(deps, signal),
   },
+  { name: 'notify_streams', everySeconds: 2, runSecondsMax: 300, run: (signal) => notifyStreams(deps, signal) },
   // One batch in a run: mail servers refuse a flood, and mails with links wait behind it.
   { name: 'announce_billing_mails', everySeconds: 60, runSecondsMax: 60, run: () => announceBillingMails(deps) },
 ]
@@ -52,6 +54,9 @@ const notifyEndingPlans = ({ sql, notify }: Deps, signal?: AbortSignal): Promise
 
 const notifyEndingRelays = ({ sql, notify, config }: Deps, signal?: AbortSignal): Promise<void> =>
   inBatches((rowsMax) => notifyOfEndingRelays(sql, config.relay, rowsMax, notify), signal)
+
+const notifyStreams = ({ sql, notify }: Deps, signal?: AbortSignal): Promise<void> =>
+  inBatches((rowsMax) => notifyOfStreams(sql, rowsMax, notify, signal), signal)
 
 /** Does nothing in a service that writes its mails to the log, where no owner reads them: it is sent once. */
 async function announceBillingMails({ sql, sealing, config: { siteUrl, mail } }: Deps): Promise<void> {

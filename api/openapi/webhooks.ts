@@ -40,6 +40,16 @@ const Ended = z.object({
     .describe('Why it could not be started, or was given up, where it is known.'),
   created_at: Timestamp,
 })
+const moment = { ...session, at: Timestamp.describe('When it happened.') }
+const bitrate = { bitrate_kbps: z.number().int().min(0).describe('At that time.') }
+const StreamLost = z.object(moment)
+const StreamRecovered = z.object({
+  ...moment,
+  ...bitrate,
+  lost_at: Timestamp.describe('When the loss began.'),
+  away_seconds: z.number().min(0).describe('From then until video came in again.'),
+})
+const StreamWeak = z.object({ ...moment, ...bitrate })
 const PaymentFailed = z.object({
   subscriptions: z.array(z.enum(subscriptionKinds)),
   ends_at: Timestamp.nullable().describe('When access ends without a payment. Null when this failure ends none.'),
@@ -59,6 +69,9 @@ const dataSchemas = {
   relay_replaced: Replaced,
   relay_ending_soon: EndingSoon,
   relay_ended: Ended,
+  stream_lost: StreamLost,
+  stream_recovered: StreamRecovered,
+  stream_weak: StreamWeak,
   payment_failed: PaymentFailed,
   plan_ending: PlanEnding,
   relays_surplus: RelaysSurplus,
@@ -126,6 +139,22 @@ const samples: { readonly [K in Kind]: { readonly summary: string; readonly noti
         created_at: '2026-08-01T18:00:00.000Z',
       },
     },
+  },
+  stream_lost: {
+    summary: 'No video has come in for as long as the account chose',
+    notification: { kind: 'stream_lost', timestamp: at, data: { ...sampleSession, at } },
+  },
+  stream_recovered: {
+    summary: 'Video comes in again after a loss that was notified',
+    notification: {
+      kind: 'stream_recovered',
+      timestamp: at,
+      data: { ...sampleSession, at, bitrate_kbps: 4200, lost_at: '2026-08-01T18:28:30.000Z', away_seconds: 90 },
+    },
+  },
+  stream_weak: {
+    summary: 'Little video has come in for as long as the account chose',
+    notification: { kind: 'stream_weak', timestamp: at, data: { ...sampleSession, at, bitrate_kbps: 380 } },
   },
   payment_failed: {
     summary: 'A payment fails',

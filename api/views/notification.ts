@@ -13,6 +13,7 @@ import {
   notificationKinds,
 } from '../../domain/notifications/kinds.ts'
 import { messageChannels } from '../../domain/notifications/outbox.ts'
+import { streamDelaySeconds } from '../../domain/notifications/stream-notices.ts'
 import type { Sealing } from '../../platform/sealing.ts'
 import { present } from '../http/present.ts'
 import { timestamp } from '../http/schemas.ts'
@@ -21,6 +22,12 @@ export const Kind = z.enum(notificationKinds)
 export const Channel = z
   .enum(notificationChannels)
   .describe('`email` is the verified address of the account, `endpoint` its webhook or Discord channel.')
+
+export const StreamDelaySeconds = z
+  .int()
+  .min(streamDelaySeconds.min)
+  .max(streamDelaySeconds.max)
+  .describe('`stream_lost` and `stream_weak` are sent when the stream has been lost or weak for this long.')
 
 export const EndpointView = z.object({
   type: z.enum(endpointTypes),
@@ -37,6 +44,7 @@ export const OverviewView = z.object({
   email: z.object({ address: z.string().nullable(), verified: z.boolean() }),
   endpoint: EndpointView.nullable(),
   kinds: z.array(z.object({ kind: Kind, email: z.boolean(), endpoint: z.boolean() })),
+  stream_delay_seconds: StreamDelaySeconds,
 })
 
 export const DeliveryView = z.object({

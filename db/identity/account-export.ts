@@ -29,7 +29,7 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id email email_verified_at owner_proved_at created_at disabled_at relay_access_enabled deletion_due_at plan_tier plan_status
       addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans
-      plan_ending_notified_for billing_mails_announced_at play_with_keys_only`),
+      plan_ending_notified_for billing_mails_announced_at play_with_keys_only stream_delay_seconds`),
     leftOut: {
       password_hash: secret,
       stream_token_sealed: secret,
@@ -231,6 +231,7 @@ export const unexportedTables: Readonly<Record<string, string>> = {
   refresh_tokens: 'Hashes of secrets. Their sign-ins are in auth_sessions.',
   instances: 'Machines of the service. Those of a session are named by relay_sessions.',
   relay_addresses: 'Addresses of the service. That of a session is in relay_sessions.',
+  stream_notices: 'Which stream events are still to be looked at. They are in stream_events.',
   erased_accounts: 'Accounts that do not exist any more.',
   erased_account_subscriptions: 'Subscriptions of accounts that do not exist any more.',
 }

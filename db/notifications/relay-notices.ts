@@ -42,20 +42,22 @@ export async function notifyOfTransitions(
   const timestamp = row.now.toISOString()
   if (last.to === 'grace') {
     const data = { ...session, grace_ends_at: (row.graceEndsAt ?? row.now).toISOString() }
-    return notify(tx, row.userId, { kind: 'relay_contact_lost', timestamp, data })
+    await notify(tx, row.userId, { kind: 'relay_contact_lost', timestamp, data })
+    return
   }
   if (last.to === 'active') {
     if (!replacement) return
     const { failedAt, restoredAt, cause } = replacement
     const awaySeconds = Math.round((+restoredAt - +failedAt) / 100) / 10
     const data = { ...session, failed_at: failedAt.toISOString(), away_seconds: awaySeconds, cause }
-    return notify(tx, row.userId, { kind: 'relay_replaced', timestamp, data })
+    await notify(tx, row.userId, { kind: 'relay_replaced', timestamp, data })
+    return
   }
   const { reason, initiator } = last
   const cause = causeOf(row)
   if (isEndByUser(last, cause)) return
   const data = { ...session, reason, initiator, cause, detail: row.detail, created_at: row.createdAt.toISOString() }
-  return notify(tx, row.userId, { kind: 'relay_ended', timestamp, data })
+  await notify(tx, row.userId, { kind: 'relay_ended', timestamp, data })
 }
 
 const causeOf = ({ graceReason, graceInitiator }: NoticeRow): EndCause | null =>

@@ -6,7 +6,8 @@ import {
   type NotificationChannel,
   type NotificationKind,
 } from '../../domain/notifications/kinds.ts'
-import { type Fragment, first, type Sql } from '../connection.ts'
+import { streamDelaySeconds } from '../../domain/notifications/stream-notices.ts'
+import { type Fragment, first, firstValue, type Sql } from '../connection.ts'
 
 export interface NotificationSetting {
   readonly kind: NotificationKind
@@ -44,6 +45,23 @@ export async function setNotification(
 /** Gives the account the defaults again. */
 export const deleteNotificationSettings = async (sql: Sql, userId: string): Promise<void> => {
   await sql`delete from notification_settings where user_id = ${userId}`
+  await setStreamDelay(sql, userId, streamDelaySeconds.default)
+}
+
+/** For how many seconds a stream has to be lost or weak before the account is notified. */
+export const findStreamDelay = async (sql: Sql, userId: string): Promise<number> =>
+  (await firstValue(sql<{ seconds: number }[]>`
+    select stream_delay_seconds as seconds from users where id = ${userId}`)) ?? streamDelaySeconds.default
+
+/** Counts for what waits already too. @returns whether this changed it. */
+export async function setStreamDelay(sql: Sql, userId: string, seconds: number): Promise<boolean> {
+  const { count } = await sql`
+    update users set stream_delay_seconds = ${seconds} where id = ${userId} and stream_delay_seconds <> ${seconds}`
+  if (count > 0)
+    await sql`
+      update stream_notices n set due_at = now() from relay_sessions s
+      where s.user_id = ${userId} and s.state <> 'stopped' and n.session_id = s.id`
+  return count > 0
 }
 
 /**
@@ -53,8 +71,11 @@ export const deleteNotificationSettings = async (sql: Sql, userId: string): Prom
 export const hasEnabledNotifications = (sql: Sql, userId: Fragment): Fragment =>
   sql`exists (select from notification_settings n where n.user_id = ${userId} and n.enabled)`
 
-/** Enqueues a notification on the channels where it is on. Runs in the transaction that records the fact. */
-export type Notify = (sql: Sql, userId: string, notification: AccountNotification) => Promise<void>
+/**
+ * Enqueues a notification on the channels where it is on. Runs in the transaction that records the fact.
+ * @returns whether it is sent on any channel.
+ */
+export type Notify = (sql: Sql, userId: string, notification: AccountNotification) => Promise<boolean>
 
 interface Recipients {
   /** The verified address for mails of this kind; null for none. */

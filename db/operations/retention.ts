@@ -115,7 +115,7 @@ export const boundedTables = {
     'provider_token_revocations', // A day after the chat was unlinked.
   ],
   /** Rows of a relay session. */
-  deletedWithSession: ['relay_transitions', 'relay_health', 'relay_replacements', 'stream_events'],
+  deletedWithSession: ['relay_transitions', 'relay_health', 'relay_replacements', 'stream_events', 'stream_notices'],
   /** A bounded number of rows for each account, and relay time by day. */
   deletedWithAccount: [
     'users',

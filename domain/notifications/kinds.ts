@@ -2,12 +2,16 @@
 import type { SubscriptionKind } from '../billing/plans.ts'
 import type { UsageNoticePercent } from '../billing/usage-cycle.ts'
 import type { Initiator, LossCause, RelayReason, SessionDetail } from '../relay/session.ts'
+import { streamNoticeKinds } from './stream-notices.ts'
 
 export const notificationKinds = [
   'relay_contact_lost',
   'relay_replaced',
   'relay_ending_soon',
   'relay_ended',
+  'stream_lost',
+  'stream_recovered',
+  'stream_weak',
   'payment_failed',
   'plan_ending',
   'relays_surplus',
@@ -57,6 +61,11 @@ export interface NotifiedSession {
   readonly region: string
 }
 
+/** When the stream of a session was lost, weak or back. */
+interface StreamMoment extends NotifiedSession {
+  readonly at: Timestamp
+}
+
 /** What the transition to the grace that an end followed was caused by. */
 export interface EndCause {
   readonly reason: RelayReason
@@ -102,6 +111,22 @@ export type Notification =
           readonly created_at: Timestamp
         }
     }
+  | { readonly kind: 'stream_lost'; readonly timestamp: Timestamp; readonly data: StreamMoment }
+  | {
+      readonly kind: 'stream_recovered'
+      readonly timestamp: Timestamp
+      readonly data: StreamMoment & {
+        readonly bitrate_kbps: number
+        /** When the loss began, and how long it lasted. */
+        readonly lost_at: Timestamp
+        readonly away_seconds: number
+      }
+    }
+  | {
+      readonly kind: 'stream_weak'
+      readonly timestamp: Timestamp
+      readonly data: StreamMoment & { readonly bitrate_kbps: number }
+    }
   | {
       readonly kind: 'payment_failed'
       readonly timestamp: Timestamp
@@ -140,6 +165,11 @@ export type AccountNotification = Exclude<Notification, { readonly kind: 'test' 
  */
 export const notificationsPerHourMax = 60
 
+/** Of one kind about streams, beside that: a stream at its limit reaches it. */
+export const streamNotificationsPerHourMax = 6
+
+export const isAboutStream = (kind: NotificationKind): boolean => streamNoticeKinds.some((each) => each === kind)
+
 /** Whether the user asked for this end. All other ends are notified. */
 export const isEndByUser = ({ initiator }: EndCause, cause: EndCause | null): boolean =>
   initiator === 'user' || (cause?.initiator === 'user' && cause.reason === 'stop_requested')
@@ -154,6 +184,10 @@ export function notificationPath({ kind, data }: Notification): string {
       return '/relays'
     case 'relay_ended':
       return `/history/${data.session_id}`
+    case 'stream_lost':
+    case 'stream_recovered':
+    case 'stream_weak':
+      return `/history/${data.session_id}?at=${data.at}`
     case 'payment_failed':
     case 'plan_ending':
       return '/account'

@@ -54,6 +54,29 @@ export function describeNotification(notification: Notification, { name, time }:
         title: `Relay “${name(data.connection_id)}” ended`,
         paragraphs: [describeRelayEnd(data), 'You can start a new relay at any time while your plan includes one.'],
       }
+    case 'stream_lost':
+      return {
+        title: `Stream of relay “${name(data.connection_id)}” lost`,
+        paragraphs: [
+          `No video has come in since ${time(data.at)}. The relay in the region ${name(data.region)} is running and waits for it.`,
+          'Check the network and the battery of your phone or encoder. Most encoders connect again by themselves.',
+        ],
+      }
+    case 'stream_recovered':
+      return {
+        title: `Stream of relay “${name(data.connection_id)}” recovered`,
+        paragraphs: [
+          `Video comes in again since ${time(data.at)}, at ${data.bitrate_kbps} kbps. It was away for ${formatAway(data.away_seconds)}.`,
+        ],
+      }
+    case 'stream_weak':
+      return {
+        title: `Stream of relay “${name(data.connection_id)}” is weak`,
+        paragraphs: [
+          `Since ${time(data.at)} little video comes in. The bitrate was ${data.bitrate_kbps} kbps then.`,
+          'Move to a place with a better network, or lower the bitrate of your encoder.',
+        ],
+      }
     case 'payment_failed':
       return describePaymentFailure(data, time)
     case 'plan_ending':

@@ -39,8 +39,8 @@ export const postponedSeconds = (outcome: TransitionsOutcome): number =>
   outcome.type === 'postponed' ? outcome.forMillis / 1000 : Number.NaN
 
 /** Starts the API, and returns access to the sessions of one user. */
-export async function startTransitions() {
-  const api = await startApi()
+export async function startTransitions(variables: Readonly<Record<string, string>> = {}) {
+  const api = await startApi(variables)
   const { sql } = api
   const { userId } = await api.given.user()
 

@@ -5,9 +5,16 @@ import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { DeletionBanner } from './account-deletion.tsx'
 import { AccountTabs } from './account-tabs.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
+import { readStreamDelay, StreamDelay } from './notification-delay.tsx'
 import { Deliveries } from './notification-deliveries.tsx'
 import { Endpoint, SigningSecret } from './notification-endpoint.tsx'
-import { endpointTypeTexts, kindTexts, type NotificationKind, type NotificationOverview } from './notification-texts.ts'
+import {
+  endpointTypeTexts,
+  hasText,
+  kindTexts,
+  type NotificationKind,
+  type NotificationOverview,
+} from './notification-texts.ts'
 import { problemOf } from './refusal-text.ts'
 
 const path = '/account/notifications'
@@ -28,8 +35,11 @@ export const save: PageHandler = async (visit) => {
   const settings = shownKinds.flatMap((kind) =>
     shown.map((channel) => ({ kind, channel, enabled: form.has(`${kind}.${channel}`) })),
   )
-  if (settings.length === 0) return { redirectTo: path }
-  return finish(visit, await visit.api.POST('/api/v1/notifications/settings', { body: { settings } }), 'saved')
+  const seconds = readStreamDelay(form)
+  if (settings.length === 0 && seconds === undefined) return { redirectTo: path }
+  const delay = seconds === undefined ? {} : { stream_delay_seconds: seconds }
+  const body = settings.length === 0 ? { stream_delay_seconds: seconds ?? 0 } : { settings, ...delay }
+  return finish(visit, await visit.api.POST('/api/v1/notifications/settings', { body }), 'saved')
 }
 
 export const saveEndpoint: PageHandler = async (visit) => {
@@ -135,7 +145,9 @@ async function notificationsPage(visit: Visit, outcome: Outcome = {}): Promise<P
 }
 
 /** One form with one button, which works without a script. */
-function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: NotificationOverview }) {
+function Kinds({ overview }: { readonly overview: NotificationOverview }) {
+  const { email, endpoint } = overview
+  const kinds = overview.kinds.filter(hasText)
   const endpointName = endpoint ? endpointTypeTexts[endpoint.type] : 'Webhook or Discord'
   return (
     <section class="card" aria-labelledby="kinds">
@@ -153,7 +165,7 @@ function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: No
         {endpoint ? <input type="hidden" name="channel" value="endpoint" /> : null}
         <ul class="entries">
           {kinds.map((setting) => (
-            <li class="kind" key={setting.kind} data-kind={setting.kind}>
+            <li class="kind" key={setting.kind} id={setting.kind} data-kind={setting.kind}>
               <div>
                 <input type="hidden" name="kind" value={setting.kind} />
                 <p>
@@ -168,6 +180,7 @@ function Kinds({ overview: { kinds, email, endpoint } }: { readonly overview: No
             </li>
           ))}
         </ul>
+        {email.verified || endpoint ? <StreamDelay seconds={overview.stream_delay_seconds} /> : null}
         {email.verified || endpoint ? (
           <div>
             <button type="submit">Save</button>

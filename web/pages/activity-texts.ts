@@ -72,6 +72,8 @@ export function describeAction({ action, detail }: ActivityEntry): string {
     return `Password changed, unlinked: ${formatProviderNames(String(detail.unlinked))}`
   if (action === 'notification_enabled') return `Notification turned on: ${describeNotification(detail)}`
   if (action === 'notification_disabled') return `Notification turned off: ${describeNotification(detail)}`
+  if (action === 'notification_delay_changed')
+    return `Delay of notifications about streams: ${detail.stream_delay_seconds} s`
   const text = actionTexts[action] ?? action.replaceAll('_', ' ')
   const provider = parseProvider(String(detail.provider ?? detail.method))
   return provider ? `${text}: ${displayNames[provider]}` : text

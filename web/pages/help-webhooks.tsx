@@ -49,8 +49,12 @@ const example = (origin: string): string =>
 /** The fields of `data`, by kind. */
 const kinds: readonly (readonly [kind: string, fields: string])[] = [
   ['relay_contact_lost', 'session_id, connection_id, region, grace_ends_at'],
+  ['relay_replaced', 'session_id, connection_id, region, failed_at, away_seconds, cause'],
   ['relay_ending_soon', 'session_id, connection_id, region, idle_ends_at, ends_at'],
   ['relay_ended', 'session_id, connection_id, region, reason, initiator, cause, detail, created_at'],
+  ['stream_lost', 'session_id, connection_id, region, at'],
+  ['stream_recovered', 'session_id, connection_id, region, at, bitrate_kbps, lost_at, away_seconds'],
+  ['stream_weak', 'session_id, connection_id, region, at, bitrate_kbps'],
   ['payment_failed', 'subscriptions, ends_at'],
   ['plan_ending', 'ends_at'],
   ['relays_surplus', 'connection_ids, ends_at'],

@@ -1,6 +1,6 @@
 /** The last notifications of an account, and whether they arrived. */
 import { DateTime, TimeAgo } from '../time-text.tsx'
-import { channelTexts, kindTexts, type NotificationDelivery } from './notification-texts.ts'
+import { channelTexts, hasText, kindTexts, type NotificationDelivery } from './notification-texts.ts'
 
 export const Deliveries = ({ deliveries }: { readonly deliveries: readonly NotificationDelivery[] }) => (
   <section class="card" aria-labelledby="deliveries">
@@ -12,7 +12,7 @@ export const Deliveries = ({ deliveries }: { readonly deliveries: readonly Notif
     </div>
     {deliveries.length === 0 ? <p class="muted">Nothing has been sent yet.</p> : null}
     <ol class="entries">
-      {deliveries.map((delivery) => (
+      {deliveries.filter(hasText).map((delivery) => (
         <li
           class="row apart"
           key={`${delivery.created_at} ${delivery.kind} ${delivery.channel}`}

@@ -20,6 +20,15 @@ export const kindTexts: Readonly<Record<NotificationKind, { readonly name: strin
     description: 'An hour before a relay that has run for long may be stopped. Says when.',
   },
   relay_ended: { name: 'Relay ended', description: 'A relay ends without you stopping it. Says why.' },
+  stream_lost: {
+    name: 'Stream lost',
+    description: 'No video comes in while the relay is running. Says since when.',
+  },
+  stream_recovered: {
+    name: 'Stream recovered',
+    description: 'Video comes in again, after a message that it was lost. Says for how long it was away.',
+  },
+  stream_weak: { name: 'Stream weak', description: 'Little video comes in. Says how much.' },
   payment_failed: { name: 'Payment failed', description: 'A payment fails. Says until when you can settle it.' },
   plan_ending: { name: 'Plan about to end', description: 'Three days before your plan ends, once for each end.' },
   relays_surplus: {
@@ -30,6 +39,9 @@ export const kindTexts: Readonly<Record<NotificationKind, { readonly name: strin
   usage_95: { name: '95% of relay time used', description: 'Once in each billing cycle.' },
   usage_100: { name: 'All relay time used', description: 'Once in each billing cycle.' },
 }
+
+/** Kinds of a newer API have no text, and are not shown. */
+export const hasText = ({ kind }: { readonly kind: string }): boolean => kind in kindTexts || kind === 'test'
 
 export const endpointTypeTexts: Readonly<Record<NotificationEndpoint['type'], string>> = {
   webhook: 'Webhook',

@@ -6,9 +6,11 @@ import { listDeliveries } from '../../../db/notifications/deliveries.ts'
 import { findEndpoint } from '../../../db/notifications/endpoints.ts'
 import {
   findNotificationAddress,
+  findStreamDelay,
   listNotificationSettings,
   type NotificationSetting,
   setNotification,
+  setStreamDelay,
 } from '../../../db/notifications/settings.ts'
 import { openUnsubscribeToken } from '../../../db/notifications/unsubscribe-tokens.ts'
 import { notificationChannels, notificationKinds } from '../../../domain/notifications/kinds.ts'
@@ -23,6 +25,7 @@ import {
   presentDelivery,
   presentEndpoint,
   presentKinds,
+  StreamDelaySeconds,
 } from '../../views/notification.ts'
 import { route } from '../route.ts'
 
@@ -35,35 +38,44 @@ export const show = route.user({
   answers: { 200: OverviewView },
   refuses: [],
   handle: async ({ caller: { userId } }, { sql, sealing }) => {
-    const [address, endpoint, settings] = await Promise.all([
+    const [address, endpoint, settings, delaySeconds] = await Promise.all([
       findNotificationAddress(sql, userId),
       findEndpoint(sql, userId),
       listNotificationSettings(sql, userId),
+      findStreamDelay(sql, userId),
     ])
     return ok({
       email: { address: address?.email ?? null, verified: address?.isVerified ?? false },
       endpoint: endpoint ? presentEndpoint(sealing, endpoint) : null,
       kinds: presentKinds(settings),
+      stream_delay_seconds: delaySeconds,
     })
   },
 })
 
 const Setting = z.object({ kind: Kind, channel: Channel, enabled: z.boolean() })
 const settingsMax = notificationKinds.length * notificationChannels.length
+const delay = { stream_delay_seconds: StreamDelaySeconds.optional() }
 
 export const change = route.user({
   id: 'changeNotificationSettings',
   summary: 'Change the notification settings',
   description:
-    'Enables or disables kinds of notifications on a channel. All of them or none are changed. Safe to repeat.',
-  body: z.union([Setting, z.object({ settings: z.array(Setting).min(1).max(settingsMax) })]),
+    'Enables or disables kinds of notifications on a channel, and sets the delay of those about streams. All of that or nothing is changed. Safe to repeat.',
+  body: z.union([
+    Setting.extend(delay),
+    z.object({ settings: z.array(Setting).min(1).max(settingsMax), ...delay }),
+    z.strictObject({ stream_delay_seconds: StreamDelaySeconds }),
+  ]),
   answers: { 204: null },
   refuses: ['email_not_verified'],
   handle: async ({ body, caller: { userId }, ip }, { sql }) => {
-    const settings = 'settings' in body ? body.settings : [body]
+    const settings = 'settings' in body ? body.settings : 'kind' in body ? [body] : []
+    const delaySeconds = body.stream_delay_seconds
     await sql.begin(async (tx) => {
       if (settings.some(({ channel, enabled }) => channel === 'email' && enabled)) await requireAddress(tx, userId)
-      for (const { enabled, ...setting } of settings) await changeSetting(tx, { userId, ...setting }, enabled, ip)
+      for (const { kind, channel, enabled } of settings) await changeSetting(tx, { userId, kind, channel }, enabled, ip)
+      if (delaySeconds !== undefined) await changeDelay(tx, userId, delaySeconds, ip)
     })
     return noContent()
   },
@@ -82,6 +94,12 @@ async function changeSetting(sql: Sql, setting: SettingOfUser, isEnabled: boolea
   if (!(await setNotification(sql, userId, setting, isEnabled))) return
   const action = isEnabled ? 'notification_enabled' : 'notification_disabled'
   await recordAuditEntry(sql, { initiator: 'user', action, userId, ip, detail: { kind, channel } })
+}
+
+async function changeDelay(sql: Sql, userId: string, seconds: number, ip: string): Promise<void> {
+  if (!(await setStreamDelay(sql, userId, seconds))) return
+  const action = 'notification_delay_changed'
+  await recordAuditEntry(sql, { initiator: 'user', action, userId, ip, detail: { stream_delay_seconds: seconds } })
 }
 
 export const deliveries = route.user({

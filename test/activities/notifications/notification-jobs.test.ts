@@ -136,7 +136,7 @@ describe('the age of a relay', () => {
     const id = await insertActiveSession()
     await ageSession(id, 15 * hour)
     const seen: AccountNotification[] = []
-    await run('notify_ending_relays', { notify: async (_tx, _user, notification) => void seen.push(notification) })
+    await run('notify_ending_relays', { notify: async (_tx, _user, notification) => seen.push(notification) > 0 })
     const [row] = await sql<{ createdAt: Date; connectionId: string }[]>`
       select created_at, connection_id from relay_sessions where id = ${id}`
     const hoursLater = (hours: number) => new Date((row?.createdAt.getTime() ?? 0) + hours * hour * 1000).toISOString()

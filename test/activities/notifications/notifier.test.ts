@@ -149,6 +149,7 @@ describe('a relay', () => {
     const request = transitionsRequest(id, { version: 1, transitions: [healthLost], graceSeconds: 9 })
     await writeTransitions(sql, request, async () => {
       calls += 1
+      return false
     })
     expect(calls).toBe(0)
   })

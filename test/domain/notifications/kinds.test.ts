@@ -37,6 +37,21 @@ const anyNotification = fc.oneof(
     }),
   }),
   fc.record({
+    kind: fc.constant('stream_lost' as const),
+    timestamp: time,
+    data: fc.record({ ...session, at: time }),
+  }),
+  fc.record({
+    kind: fc.constant('stream_recovered' as const),
+    timestamp: time,
+    data: fc.record({ ...session, at: time, bitrate_kbps: fc.nat(), lost_at: time, away_seconds: fc.nat() }),
+  }),
+  fc.record({
+    kind: fc.constant('stream_weak' as const),
+    timestamp: time,
+    data: fc.record({ ...session, at: time, bitrate_kbps: fc.nat() }),
+  }),
+  fc.record({
     kind: fc.constant('payment_failed' as const),
     timestamp: time,
     data: fc.record({
@@ -117,6 +132,8 @@ test('every kind leads to the page of the site that shows more about it', () => 
   const pathOf = ({ kind, data }: Notification) => {
     if (['relay_contact_lost', 'relay_ending_soon', 'relays_surplus'].includes(kind)) return '/relays'
     if (kind === 'relay_ended') return `/history/${data.session_id}`
+    if (kind === 'stream_lost' || kind === 'stream_recovered' || kind === 'stream_weak')
+      return `/history/${data.session_id}?at=${data.at}`
     if (kind === 'payment_failed' || kind === 'plan_ending') return '/account'
     return kind === 'test' ? '/account/notifications' : '/usage'
   }

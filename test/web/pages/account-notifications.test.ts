@@ -61,7 +61,7 @@ describe('the page Notifications', () => {
     const options = { body: body.toString(), headers: { 'Content-Type': 'application/x-www-form-urlencoded' } }
     expect((await browser.request('POST', path, options)).status).toBe(303)
     expect(await listOn()).toEqual(['relay_ended by email', 'usage_80 by email', 'usage_80 by endpoint'])
-    expect(page.data('kind')).toHaveLength(10)
+    expect(page.data('kind')).toHaveLength(13)
     expect((await browser.open(path)).form(path).fields).toMatchObject(ticked)
     await browser.post(path, { channel: 'email', kind: 'relay_ended' })
     expect(await listOn()).toEqual(['usage_80 by email', 'usage_80 by endpoint'])
@@ -75,6 +75,29 @@ describe('the page Notifications', () => {
     await browser.post(path, { channel: 'email', kind: 'usage_80', 'usage_80.email': 'on' })
     expect(await enabled()).toEqual(['usage_80 by email'])
     expect(await listOn()).toHaveLength(onAtFirst.length + 1)
+  })
+
+  test('offers messages about the stream, off at first, after a delay that the user sets', async () => {
+    const page = await browser.open(path)
+    expect(page.data('kind')).toEqual(expect.arrayContaining(['stream_lost', 'stream_recovered', 'stream_weak']))
+    const { fields } = page.form(path)
+    expect(fields.stream_delay_seconds).toBe('30')
+    expect(Object.keys(fields).filter((name) => name.startsWith('stream_') && name.includes('.'))).toEqual([])
+    const form = { channel: 'email', kind: 'stream_lost', 'stream_lost.email': 'on' }
+    expect(await browser.post(path, { ...form, stream_delay_seconds: '90' })).toMatchObject({ notice: 'saved' })
+    expect(await enabled()).toEqual(['stream_lost by email'])
+    expect((await browser.open(path)).form(path).fields).toMatchObject({
+      stream_delay_seconds: '90',
+      'stream_lost.email': 'on',
+    })
+    for (const wrong of ['601', '-1', 'soon'])
+      expect(await browser.post(path, { ...form, stream_delay_seconds: wrong })).toMatchObject({
+        status: 400,
+        problem: 'invalid_request',
+      })
+    // A page that was opened before the upgrade has no such field.
+    await browser.post(path, form)
+    expect((await browser.open(path)).form(path).fields.stream_delay_seconds).toBe('90')
   })
 
   test('offers no mails to an address that is not verified', async () => {

@@ -16,6 +16,7 @@ interface Overview {
   readonly email: { readonly address: string; readonly verified: boolean }
   readonly endpoint: Readonly<Record<string, unknown>> | null
   readonly kinds: readonly { readonly kind: string; readonly email: boolean; readonly endpoint: boolean }[]
+  readonly stream_delay_seconds: number
 }
 
 let user: GivenUser
@@ -117,6 +118,47 @@ describe('settings', () => {
     user = await api.given.user()
     expect(await enabled()).toEqual([])
     expect((await api.get('/notifications')).status).toBe(401)
+  })
+})
+
+describe('the delay of notifications about streams', () => {
+  const delay = async () => (await read()).stream_delay_seconds
+
+  test('is 30 s at first, is changed alone or with settings, and each change is audited once', async () => {
+    expect(await delay()).toBe(30)
+    for (const seconds of [0, 0, 600]) {
+      expect((await post('/settings', { stream_delay_seconds: seconds })).status).toBe(204)
+      expect(await delay()).toBe(seconds)
+    }
+    const settings = [{ kind: 'stream_lost', channel: 'email', enabled: true }]
+    expect((await post('/settings', { settings, stream_delay_seconds: 45 })).status).toBe(204)
+    expect((await post('/settings', { ...settings[0], stream_delay_seconds: 5 })).status).toBe(204)
+    expect([await delay(), await enabled()]).toEqual([5, ['stream_lost by email']])
+    expect((await audit()).map(({ action, detail }) => [action, detail])).toEqual([
+      ...[0, 600].map((seconds) => ['notification_delay_changed', { stream_delay_seconds: seconds }]),
+      ['notification_enabled', { kind: 'stream_lost', channel: 'email' }],
+      ...[45, 5].map((seconds) => ['notification_delay_changed', { stream_delay_seconds: seconds }]),
+    ])
+  })
+
+  test.each([
+    { stream_delay_seconds: -1 },
+    { stream_delay_seconds: 601 },
+    { stream_delay_seconds: 1.5 },
+    { stream_delay_seconds: '30' },
+    { stream_delay_seconds: null },
+    { stream_delay_seconds: 5, settings: [] },
+    { stream_delay_seconds: 601, settings: [{ kind: 'usage_80', channel: 'email', enabled: true }] },
+  ])('is not changed by %j', async (body) => {
+    expect(statusAndCode(await post('/settings', body))).toEqual([400, 'invalid_request'])
+    expect([await delay(), await enabled()]).toEqual([30, []])
+  })
+
+  test('is not changed when a setting is refused', async () => {
+    await sql`update users set email_verified_at = null where id = ${user.userId}`
+    const settings = [{ kind: 'stream_lost', channel: 'email', enabled: true }]
+    expect((await post('/settings', { settings, stream_delay_seconds: 45 })).status).toBe(403)
+    expect(await delay()).toBe(30)
   })
 })
 
