@@ -11,14 +11,17 @@ import { DateTime, formatDuration, Instant } from '../time-text.tsx'
 import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
 import { describeEnd, describeTransition, toneOfTransition } from './history-texts.ts'
 import { ProblemMessage } from './messages.tsx'
+import type { NotificationOverview } from './notification-texts.ts'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
+import { StreamNoticeOffer } from './stream-notice-offer.tsx'
 
 export const show: PageHandler = async (visit) => {
   const path = { id: visit.params.session_id ?? '' }
-  const [result, regions] = await Promise.all([
+  const [result, regions, notifications] = await Promise.all([
     visit.api.GET('/api/v1/relay/sessions/{id}', { params: { path } }),
     fetchRegions(visit),
+    visit.api.GET('/api/v1/notifications'),
   ])
   const { status } = result.response
   if (status === 404) return problemPage('not_found')
@@ -32,7 +35,11 @@ export const show: PageHandler = async (visit) => {
     styles: ['charts.css', 'history.css'],
     status: isKnown ? 200 : status,
     page: isKnown ? (
-      <Detail detail={{ session, transitions, replacements, stream_events, recent_bitrate }} regions={regions} />
+      <Detail
+        detail={{ session, transitions, replacements, stream_events, recent_bitrate }}
+        regions={regions}
+        notifications={notifications.data}
+      />
     ) : (
       <>
         <h1>{title}</h1>
@@ -45,9 +52,10 @@ export const show: PageHandler = async (visit) => {
 interface DetailProps {
   readonly detail: SessionDetail
   readonly regions: readonly Region[]
+  readonly notifications: NotificationOverview | undefined
 }
 
-const Detail = ({ detail, regions }: DetailProps) => {
+const Detail = ({ detail, regions, notifications }: DetailProps) => {
   const { session, replacements, recent_bitrate: bitrates } = detail
   const name = session.connection_id
   return (
@@ -101,6 +109,7 @@ const Detail = ({ detail, regions }: DetailProps) => {
               ),
             )}
           </ol>
+          <StreamNoticeOffer overview={notifications} />
         </section>
       </div>
       <p class="row">
