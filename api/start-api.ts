@@ -175,7 +175,9 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     assignments: createAssignments({ sql, log }),
     heldReports: createHeldReports({
-      ...{ sql, log, watched },
+      sql,
+      log,
+      watched,
       lateSeconds: lateReportSeconds(config.relay.healthTimeoutSeconds),
     }),
     watched,

@@ -1,6 +1,6 @@
 /**
- * Whether a player reads what it receives. Its acknowledgements state how much room its receive buffer has: of a program
- * that does not read, it shrinks by each packet that arrives. A program that has stopped sends none.
+ * Whether a player reads what it receives. Its acknowledgements state how much room its receive buffer has: of a
+ * program that does not read, it shrinks by each packet that arrives. A program that has stopped sends none.
  */
 
 /** The time over which the buffer is looked at. */
@@ -39,7 +39,8 @@ export class PlayerReading {
   }
 
   /**
-   * @param latencyMillis how long the player keeps packets before it may read them: its buffer fills for so long at first.
+   * @param latencyMillis how long the player keeps packets before it may read them. At first its buffer fills for so
+   *   long.
    * @param lastAt when anything came from the player.
    */
   isStalled(latencyMillis: number, lastAt: number, now: number): boolean {

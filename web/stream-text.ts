@@ -12,7 +12,10 @@ interface LinkFigures {
   readonly usual_links?: number | undefined
 }
 
-/** `over 3 links`, and while one is gone `over 2 of 3 links`. Empty without SRTLA. `relays.js` formats it in the same way. */
+/**
+ * `over 3 links`, and while one is gone `over 2 of 3 links`. Empty without SRTLA. `relays.js` formats it in the same
+ * way.
+ */
 export function formatLinksOf(ingest: LinkFigures | null | undefined): string {
   const { links = 0, usual_links: usual = 0 } = ingest ?? {}
   if (links === 0) return ''

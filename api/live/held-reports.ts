@@ -9,9 +9,10 @@ import type { Database } from '../../db/connection.ts'
 import { triggerJob } from '../../db/operations/jobs.ts'
 import { recordSuspicions, type Suspicion } from '../../db/relay/health.ts'
 import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
+import { watchedReportSeconds } from '../../domain/relay/health.ts'
 import { batch } from '../../platform/batch.ts'
 import type { Logger } from '../../platform/log.ts'
-import { type WatchedSessions, watchedReportSeconds } from './watched-sessions.ts'
+import type { WatchedSessions } from './watched-sessions.ts'
 
 /** The most reports that are held at a time. Further ones are answered at once. */
 const defaultHeldMax = 20_000

@@ -8,11 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connection.ts'
 import { listenForSessionChanges } from '../../db/relay/session-changes.ts'
 import { listWatchedSessions, type ShownSessionRow } from '../../db/relay/sessions.ts'
+import { watchedReportSeconds } from '../../domain/relay/health.ts'
 import type { Logger } from '../../platform/log.ts'
 import { startPeriodicTask } from '../../platform/periodic-task.ts'
 import { presentSession, type SessionLimits } from '../views/relay-session.ts'
 import { createStreamEventFeed, type ReadStreamEvents } from './stream-event-feed.ts'
-import { type WatchedSessions, watchAgainSeconds, watchedReportSeconds } from './watched-sessions.ts'
+import { type WatchedSessions, watchAgainSeconds } from './watched-sessions.ts'
 import type { Watcher } from './watcher.ts'
 
 /** Changes within this time after a read share the next one. */

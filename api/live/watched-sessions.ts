@@ -7,8 +7,6 @@ import { announceWatches, listenForWatches, type Watched } from '../../db/relay/
 import { batch } from '../../platform/batch.ts'
 import type { Logger } from '../../platform/log.ts'
 
-/** How often the relay of a watched session reports. */
-export const watchedReportSeconds = 2
 /** Who looks says so again before half of this time is over. */
 const watchSeconds = 12
 export const watchAgainSeconds = watchSeconds / 2 - 1

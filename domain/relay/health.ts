@@ -30,6 +30,9 @@ export const absenceSeconds = (role: ProcessRole, limitSeconds: number): number 
  */
 export const heldReportSecondsMax = (healthTimeoutSeconds: number): number => Math.min(10, healthTimeoutSeconds / 3)
 
+/** How often the relay of a session reports that is looked at, so that a page names what is wrong within 5 s. */
+export const watchedReportSeconds = 1.8
+
 /** A relay that holds reports open is suspect when the next one is this late. Suspicion alone changes nothing. */
 export const lateReportSeconds = (healthTimeoutSeconds: number): number => Math.min(3, healthTimeoutSeconds / 3)
 

@@ -132,8 +132,9 @@ function judgePhone(facts: StreamFacts): PhoneCode {
   const { isPublishing, bitrateKbps, usualBitrateKbps = 0, lossPct, links, usualLinks = 0 } = facts
   const state = streamStateAfter(facts.lastEvent)
   if (!isPublishing || bitrateKbps === 0) {
-    if (!isPublishing && isWithin(facts.publisherRefused, refusalMillisMax))
-      return codeOfRefusal(facts.publisherRefused.reason)
+    // Whom a publisher kept out that is gone meanwhile will be let in.
+    const isRefused = isWithin(facts.publisherRefused, refusalMillisMax) && facts.publisherRefused.reason !== 'conflict'
+    if (!isPublishing && isRefused) return codeOfRefusal(facts.publisherRefused.reason)
     if (facts.lastEvent === 'stream_ended') return 'ended'
     if (state !== 'none') return 'lost'
     return isPublishing ? 'no_video' : 'no_caller'

@@ -29,8 +29,16 @@ function createPublisher(meter: IngestMeter) {
 
 const summarize = (meter: IngestMeter, connection: SrtConnection | undefined, now: number) =>
   summarizeIngest({
-    ...{ meter, connection, links: 3, players: 1, stalledPlayers: 0, engine: 'srt-live-transmit', refused: {} },
-    ...{ lastRefused: { play: { reason: 'overload', at: now - 250 } }, lastCallAt: now - 1_000, now },
+    meter,
+    connection,
+    links: 3,
+    players: 1,
+    stalledPlayers: 0,
+    engine: 'srt-live-transmit',
+    refused: {},
+    lastRefused: { play: { reason: 'overload', at: now - 250 } },
+    lastCallAt: now - 1_000,
+    now,
   })
 
 const always = {

@@ -104,9 +104,11 @@ export class StreamSink {
   receivedBytes = 0
   readonly errors: () => string
   readonly ended: Promise<unknown>
+  readonly #child: Process
 
   constructor(url: string, options?: TransmitOptions) {
     const { child, errors, ended } = transmit(url, 'file://con', options)
+    this.#child = child
     this.errors = errors
     this.ended = ended
     child.stdout.on('data', (bytes: Buffer) => {
@@ -117,6 +119,20 @@ export class StreamSink {
 
   get received(): Buffer {
     return Buffer.concat(this.#received)
+  }
+
+  /** Reads nothing any more: soon its program cannot write, and does not read from its connection either. */
+  pause(): void {
+    this.#child.stdout.pause()
+  }
+
+  resume(): void {
+    this.#child.stdout.resume()
+  }
+
+  /** Ends its connection, with a notice to the relay. */
+  end(): void {
+    this.#child.kill('SIGTERM')
   }
 
   untilReceived = (bytes: number): Promise<number> =>

@@ -14,7 +14,7 @@ const pageAgeMillisMax = 300_000
 /** While video comes in the page is fetched this often for its charts, which have a point per 10 seconds. */
 const chartAgeMillisMax = 10_000
 /** Changes within this time share one fetch of the page. */
-const pageAgeMillisMin = 2000
+const pageAgeMillisMin = 500
 /** More than the site's own timeout, so that it only ends requests whose reply was lost. */
 const pollTimeoutMillis = 45_000
 
@@ -140,10 +140,8 @@ function isOutdated(session) {
   if (state === 'stopped') return findPart(document, `status-${session_id}`) !== null
   const { publishing, since } = ingest ?? {}
   const { phone, relay, player } = signal ?? {}
-  const version = [
-    ...[state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since],
-    ...[phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since]),
-  ]
+  const parts = [phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since])
+  const version = [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since].concat(parts)
   return !hasVersion(`status-${session_id}`, version)
 }
 

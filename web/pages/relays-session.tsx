@@ -51,10 +51,9 @@ export function RelaySession(props: RelaySessionProps) {
 const statusVersionOf = (session: Session): string => {
   const { state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest, signal } = session
   const { phone, relay, player } = signal ?? {}
-  return [
-    ...[state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest?.publishing, ingest?.since],
-    ...[phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since]),
-  ]
+  const parts = [phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since])
+  return [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, ingest?.publishing, ingest?.since]
+    .concat(parts)
     .map((part) => part ?? '')
     .join(' ')
 }

@@ -185,7 +185,8 @@ test('nothing is good while nothing arrives, and each part has a level and a cod
       const { phone, player } = judgeStream(reported)
       const { isPublishing } = reported
       const stored = before && {
-        ...{ ...before, isPublishing },
+        ...before,
+        isPublishing,
         phone: { code: phone, since: 1 },
         player: { code: player, since: 2 },
       }
