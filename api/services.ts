@@ -1,7 +1,8 @@
 /** The services that route handlers use. Created once per process, in `start-api.ts`. */
 
 import type { Client } from '@temporalio/client'
-import type { HealthReport, ReportedSession } from '../db/relay/health.ts'
+import type { ReportedSession } from '../db/relay/health.ts'
+import type { HealthReport } from '../db/relay/report-records.ts'
 import type { Billing } from '../providers/billing/billing.ts'
 import type { RelaySessionWorkflows } from '../workflows/relay-session-client.ts'
 import type { SubscriptionWorkflows } from '../workflows/subscription-client.ts'

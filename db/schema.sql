@@ -519,6 +519,8 @@ create table relay_health (
   is_held               boolean          not null default false,
   suspect_since         timestamptz,
   gone_at               timestamptz,
+  record_points         bigint[],
+  record_slot           integer,
   phone_code            text,
   phone_since           timestamptz,
   player_code           text,
@@ -530,6 +532,7 @@ create table relay_health (
 create trigger relay_health_notify_insert after insert on relay_health for each row when (new.is_publishing is not null) execute function notify_relay_publishing_changed();
 create trigger relay_health_notify_signal after update on relay_health for each row when (not old.is_publishing is distinct from new.is_publishing and (old.phone_code is distinct from new.phone_code or old.player_code is distinct from new.player_code or old.suspect_since is distinct from new.suspect_since)) execute function notify_relay_signal_changed();
 create trigger relay_health_notify_update after update on relay_health for each row when (old.is_publishing is distinct from new.is_publishing) execute function notify_relay_publishing_changed();
+create trigger relay_health_store_record after update on relay_health for each row when ((old.record_slot / 60) is distinct from (new.record_slot / 60) and old.record_slot is not null) execute function store_stream_record();
 
 create table relay_legal_transitions (
   from_state text not null,
@@ -635,6 +638,7 @@ create index relay_sessions_stopped on relay_sessions (stopped_at) where state =
 create index relay_sessions_undelivered on relay_sessions (deliver_at) where command_delivered_seq < command_seq and state <> 'stopped';
 create index relay_sessions_user on relay_sessions (user_id, created_at desc);
 create index relay_sessions_user_live on relay_sessions (user_id) where state <> 'stopped';
+create trigger relay_sessions_end_record after update of state on relay_sessions for each row when (new.state = 'stopped' and old.state <> 'stopped') execute function end_stream_record();
 create trigger relay_sessions_notify_admission after update on relay_sessions for each row when (old.admission_revision <> new.admission_revision) execute function notify_relay_session_changed();
 create trigger relay_sessions_notify_insert after insert on relay_sessions for each row execute function notify_relay_session_changed();
 create trigger relay_sessions_notify_update after update on relay_sessions for each row when (old.state is distinct from new.state or old.reason is distinct from new.reason or old.instance_id is distinct from new.instance_id or old.relay_host is distinct from new.relay_host or old.relay_name is distinct from new.relay_name or old.srtla_port is distinct from new.srtla_port or old.publish_port is distinct from new.publish_port or old.play_port is distinct from new.play_port or old.stats_port is distinct from new.stats_port or old.active_at is distinct from new.active_at or old.grace_ends_at is distinct from new.grace_ends_at or old.stopped_at is distinct from new.stopped_at) execute function notify_relay_session_changed();
@@ -713,6 +717,15 @@ create table stream_notices (
 );
 
 create index stream_notices_due on stream_notices (due_at);
+
+create table stream_records (
+  session_id uuid        not null references relay_health(session_id) on delete cascade,
+  began_at   timestamptz not null,
+  points     bytea       not null,
+  constraint stream_records_pkey primary key (session_id, began_at)
+);
+
+create index stream_records_age on stream_records (began_at);
 
 create table subscriptions (
   provider        text        not null,
@@ -870,6 +883,27 @@ as $function$
   where user_id = changed_user_id and state <> 'stopped'
 $function$;
 
+create or replace function public.end_stream_record()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  update relay_health set record_points = null, record_slot = null where session_id = new.id and record_slot is not null;
+  return null;
+end $function$;
+
+create or replace function public.merge_stream_points(stored bigint, added bigint)
+ returns bigint
+ language sql
+ immutable parallel safe
+as $function$
+  select (greatest(stored >> 36, added >> 36) << 36)
+    | coalesce(least(nullif(stored & 67645734912, 0), nullif(added & 67645734912, 0)), 0)
+    | (added & 1056964608)
+    | greatest(stored & 16760832, added & 16760832)
+    | greatest(stored & 16383, added & 16383)
+$function$;
+
 create or replace function public.notify_instance_assigned()
  returns trigger
  language plpgsql
@@ -917,6 +951,15 @@ begin
   return null;
 end $function$;
 
+create or replace function public.pack_stream_points(points bigint[])
+ returns bytea
+ language sql
+ immutable parallel safe
+as $function$
+  select string_agg(substring(int8send(point) from 2), ''::bytea order by place)
+  from unnest(points) with ordinality as p (point, place)
+$function$;
+
 create or replace function public.refuse_illegal_relay_transition()
  returns trigger
  language plpgsql
@@ -950,5 +993,32 @@ begin
     select from notification_settings c where c.user_id = s.user_id and c.enabled
       and c.kind in ('stream_lost', 'stream_recovered', 'stream_weak'))
   on conflict (session_id) do update set due_at = least(n.due_at, excluded.due_at);
+  return null;
+end $function$;
+
+create or replace function public.show_stream_points(points bytea)
+ returns json
+ language sql
+ immutable parallel safe
+as $function$
+  select json_build_object(
+    'bitrate_kbps', json_agg(nullif(point >> 36, 0) - 1 order by place),
+    'links', json_agg(case when point > 0 then point >> 30 & 63 end order by place),
+    'loss_pct', json_agg((nullif(point >> 14 & 1023, 0) - 1) / 10.0::float8 order by place),
+    'rtt_ms', json_agg(nullif(point & 16383, 0) - 1 order by place),
+    'players', json_agg(case when point > 0 then point >> 24 & 63 end order by place))
+  from (
+    select place, ('x' || encode(substring(points from place * 7 + 1 for 7), 'hex'))::bit(56)::bigint as point
+    from generate_series(0, length(points) / 7 - 1) place) p
+$function$;
+
+create or replace function public.store_stream_record()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  insert into stream_records (session_id, began_at, points)
+  values (old.session_id, to_timestamp((old.record_slot - cardinality(old.record_points) + 1) * 10::float8), pack_stream_points(old.record_points))
+  on conflict do nothing;
   return null;
 end $function$;

@@ -196,11 +196,18 @@ export const exportedTables: readonly ExportedTable[] = [
     leftOut: { process_started_at_ms: internal, seq: internal },
   },
   {
+    table: 'stream_records',
+    isOwn: isOfSession,
+    columns: words('session_id began_at points'),
+    leftOut: {},
+  },
+  {
     table: 'relay_health',
     isOwn: isOfSession,
     columns: words(`
       session_id instance_id last_report_at idle_since ingest_at is_publishing bitrate_kbps links players rtt_ms loss_pct repeat_pct engine
-      publishing_since bytes_received peak_bitrate_kbps seconds_publishing recent_bitrate_kbps`),
+      publishing_since bytes_received peak_bitrate_kbps seconds_publishing recent_bitrate_kbps record_points
+      record_slot`),
     leftOut: {
       bytes_total: internal,
       publishing_ms: internal,
@@ -240,6 +247,9 @@ export const unexportedTables: Readonly<Record<string, string>> = {
 const expressions: Readonly<Record<string, string>> = {
   // Bytes that a provider sent, which need not be UTF-8.
   'billing_events.body': `encode(body, 'base64') as body`,
+  // As arrays with one element for each 10 s: up to the one that is number `record_slot` since 1970, or from `began_at` on.
+  'relay_health.record_points': 'show_stream_points(pack_stream_points(record_points)) as record_points',
+  'stream_records.points': 'show_stream_points(points) as points',
   // The address of an operator, and the notes of operators.
   'audit_entries.ip': `case when initiator <> 'operator' then ip end as ip`,
   'audit_entries.detail': `case when initiator = 'operator' then detail - 'reason' else detail end as detail`,

@@ -80,6 +80,10 @@ export const retentionRules: readonly Rule[] = [
     isExpired: (sql) => sql`minute < now() - make_interval(hours => ${signInFailureHours})`,
   },
   {
+    table: 'stream_records',
+    isExpired: (sql, { recordDays }) => sql`began_at < now() - make_interval(days => ${recordDays})`,
+  },
+  {
     table: 'instances',
     isExpired: (sql, { instanceDays }) => sql`gone_at < now() - make_interval(days => ${instanceDays})`,
   },

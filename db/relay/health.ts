@@ -4,7 +4,7 @@
  */
 
 import type { ActiveObservation, Reception, ReportObservation } from '../../domain/relay/health.ts'
-import { type IngestReport, type IngestSummary, recentSlots, slotSeconds } from '../../domain/relay/ingest.ts'
+import { type IngestSummary, recentSlots, slotSeconds } from '../../domain/relay/ingest.ts'
 import { bytesReceivedMax, secondsPublishingMax } from '../../domain/relay/ingest-totals.ts'
 import type { RelayCommand, RelayReason, RelayState } from '../../domain/relay/session.ts'
 import { type Fragment, first, hasRow, type Sql } from '../connection.ts'
@@ -12,21 +12,8 @@ import { currentEpoch } from '../epochs.ts'
 import { joinPath, type ReceptionRow, receptionColumns, toReception } from '../presence.ts'
 import { isRetired } from '../retired-instances.ts'
 import type { BoundSession } from './missing-instances.ts'
+import { type HealthReport, toRecords } from './report-records.ts'
 import { type StoredStreamHistory, streamHistoryOf } from './stream-events.ts'
-
-export interface HealthReport {
-  readonly sessionId: string
-  readonly instanceId: string
-  /** Whether it was authenticated by the instance's own secret. Such an instance has a row in `instances`. */
-  readonly hasOwnSecret: boolean
-  /** The number of the instance in its session. */
-  readonly binding: number
-  /** Whether its report is held open. */
-  readonly isHeld: boolean
-  /** Whether no stream comes in; undefined when the report does not state it. */
-  readonly isIdle: boolean | undefined
-  readonly ingest: IngestReport
-}
 
 export interface ReportedSession {
   state: RelayState
@@ -72,10 +59,11 @@ export async function recordReports(
           else ${same} end`
   const rows = await sql<(ReportedSession & { place: number })[]>`
     with report as (
-      select r.* from json_to_recordset(${JSON.stringify(reports.map(toRecord))}::text::json) as r (
+      select r.* from json_to_recordset(${JSON.stringify(toRecords(reports))}::text::json) as r (
         place int, session_id uuid, instance_id text, has_own_secret bool, is_idle bool, is_publishing bool,
         bitrate_kbps int, links int2, players int2, stalled_players int2, usual_links int2, phone_code text, player_code text, rtt_ms real, loss_pct real, repeat_pct real, engine text, bytes_total bigint,
-        publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int, binding int, is_held bool
+        publishing_ms bigint, started_at_ms bigint, peak_bitrate_kbps int, binding int, is_held bool,
+        record_point bigint
       ), set_config('synchronous_commit', 'off', true)
     ), matched as (
       select r.*, s.state, s.reason, s.command, s.created_at, s.stopped_at, s.admission_revision::float8 as admission_revision, s.instance_id as bound_instance_id,
@@ -96,7 +84,8 @@ export async function recordReports(
         -- Of a stopped session the time of the last report stays as it was.
         case when state = 'stopped' then created_at else now() end as reported_at
       from matched left join lateral (
-        select is_publishing, bitrate_kbps, links, players, stalled_players, usual_links, phone_code, player_code, rtt_ms, loss_pct, repeat_pct, engine where state <> 'stopped'
+        select is_publishing, bitrate_kbps, links, players, stalled_players, usual_links, phone_code, player_code, rtt_ms, loss_pct, repeat_pct, engine, record_point,
+          floor(extract(epoch from now()) / ${slotSeconds}::int)::int as slot where state <> 'stopped'
       ) summary on true
       where not is_other_instance and (state <> 'stopped'
         or bound_instance_id is not null and stopped_at > now() - interval '1 minute')
@@ -105,14 +94,15 @@ export async function recordReports(
         bitrate_kbps, links, players, stalled_players, usual_links, phone_code, phone_since, player_code, player_since,
         rtt_ms, loss_pct, repeat_pct, engine, publishing_since, bytes_total,
         publishing_ms, process_started_at_ms, bytes_received, seconds_publishing, peak_bitrate_kbps, recent_bitrate_kbps,
-        recent_slot, is_held)
+        recent_slot, is_held, record_points, record_slot)
       select distinct on (session_id) session_id, instance_id, reported_at, case when is_idle then now() end,
         case when is_publishing is not null then now() end, is_publishing, bitrate_kbps, links, players, stalled_players, usual_links,
         phone_code, case when phone_code is not null then now() end, player_code, case when player_code is not null then now() end,
         rtt_ms, loss_pct, repeat_pct, engine, case when is_publishing is not null then now() end, bytes_total,
         publishing_ms, started_at_ms, coalesce(bytes_total, 0), coalesce(publishing_ms, 0) / 1000::float8,
         peak_bitrate_kbps, case when is_publishing is not null then array[bitrate_kbps] end,
-        case when is_publishing is not null then floor(extract(epoch from now()) / ${slotSeconds}::int)::int end, is_held
+        case when is_publishing is not null then slot end, is_held,
+        case when record_point is not null then array[record_point] end, case when record_point is not null then slot end
       from storable
       order by session_id, place desc
       on conflict (session_id) do update set
@@ -170,7 +160,18 @@ export async function recordReports(
             || excluded.recent_bitrate_kbps)
             [cardinality(h.recent_bitrate_kbps) + excluded.recent_slot - h.recent_slot - ${recentSlots}::int + 1 :]
           end,
-        recent_slot = greatest(h.recent_slot, excluded.recent_slot)
+        recent_slot = greatest(h.recent_slot, excluded.recent_slot),
+        -- A trigger copies the points of the ten minutes before to stream_records when others begin.
+        record_points = case
+          when excluded.record_slot is null then h.record_points
+          when h.record_slot is null or excluded.record_slot / ${recentSlots}::int > h.record_slot / ${recentSlots}::int
+            then excluded.record_points
+          when excluded.record_slot <= h.record_slot then trim_array(h.record_points, 1)
+            || merge_stream_points(h.record_points[cardinality(h.record_points)], excluded.record_points[1])
+          else h.record_points || array_fill(0::bigint, array[excluded.record_slot - h.record_slot - 1])
+            || excluded.record_points
+          end,
+        record_slot = greatest(h.record_slot, excluded.record_slot)
     )
     select place, state, reason, command, bound_instance_id, is_other_instance, coalesce(is_replaced, false) as is_replaced,
       is_replacement, admission_revision, ${currentEpoch(sql)} as epoch, ${streamHistoryOf(sql, sql`matched.session_id`)} as stream_history
@@ -178,35 +179,6 @@ export async function recordReports(
   const sessions = new Map(rows.map(({ place, ...session }) => [place, session] as const))
   return reports.map((_, index) => sessions.get(index))
 }
-
-const toRecord = (
-  { sessionId, instanceId, hasOwnSecret, binding, isHeld, isIdle, ingest }: HealthReport,
-  place: number,
-) => ({
-  place,
-  binding,
-  is_held: isHeld,
-  session_id: sessionId,
-  instance_id: instanceId,
-  has_own_secret: hasOwnSecret,
-  is_idle: isIdle ?? false,
-  is_publishing: ingest.summary?.isPublishing,
-  bitrate_kbps: ingest.summary?.bitrateKbps,
-  links: ingest.summary?.links,
-  players: ingest.summary?.players,
-  stalled_players: ingest.summary?.stalledPlayers,
-  usual_links: ingest.summary?.usualLinks,
-  phone_code: ingest.summary?.phone,
-  player_code: ingest.summary?.player,
-  rtt_ms: ingest.summary?.rttMs,
-  loss_pct: ingest.summary?.lossPct,
-  repeat_pct: ingest.summary?.repeatPct,
-  engine: ingest.summary?.engine,
-  bytes_total: ingest.bytesTotal,
-  publishing_ms: ingest.publishingMs,
-  started_at_ms: ingest.startedAtMs,
-  peak_bitrate_kbps: ingest.peakBitrateKbps,
-})
 
 export interface IngestSummaryRow extends Omit<IngestSummary, 'stalledPlayers' | 'usualLinks' | 'phone' | 'player'> {
   /** When the relay stated the summary. */

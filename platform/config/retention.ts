@@ -3,6 +3,7 @@ import type { Values } from './variables.ts'
 
 export const retentionConfig = (v: Values) => ({
   sessionDays: v.SVC_RETENTION_SESSION_DAYS,
+  recordDays: v.SVC_RETENTION_RECORD_DAYS,
   instanceDays: v.SVC_RETENTION_INSTANCE_DAYS,
   auditDays: v.SVC_RETENTION_AUDIT_DAYS,
   signInDays: v.SVC_RETENTION_SIGN_IN_DAYS,

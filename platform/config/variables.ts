@@ -270,6 +270,8 @@ export const variables = {
   // The least periods cover what rules of the service look back at: a usage cycle, and 30 days of sign-ins.
   SVC_RETENTION_SESSION_DAYS: worker(days(35, 400),
     'Ended relay sessions are deleted after this time; their relay time is kept by day. All periods: [retention.md](retention.md).'),
+  SVC_RETENTION_RECORD_DAYS: worker(days(1, 30),
+    'Points of the stream records of sessions: bitrate, links, loss, round trip and players of each 10 s.'),
   SVC_RETENTION_INSTANCE_DAYS: worker(days(7, 400), 'Rows of instances that are gone.'),
   SVC_RETENTION_AUDIT_DAYS: worker(days(30, 400), 'Audit entries.'),
   SVC_RETENTION_SIGN_IN_DAYS: worker(days(31, 90), 'Sign-ins that have ended.'),

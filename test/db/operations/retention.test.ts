@@ -7,7 +7,11 @@ import { deleteEndedRelaySessions } from '../../../db/relay/session-retention.ts
 import { startApi } from '../../support/api.ts'
 import { deleteExpiredRows } from '../../support/retention.ts'
 
-const api = await startApi({ SVC_RETENTION_SESSION_DAYS: '40', SVC_RETENTION_INSTANCE_DAYS: '20' })
+const api = await startApi({
+  SVC_RETENTION_SESSION_DAYS: '40',
+  SVC_RETENTION_INSTANCE_DAYS: '20',
+  SVC_RETENTION_RECORD_DAYS: '12',
+})
 const { sql } = api
 const periods = api.services.config.retention
 const timeBank = { hoursPerRelay: 200, enforcement: 'report' } as const
@@ -33,6 +37,7 @@ async function addSession(userId: string, { daysAgo, connectionId = 'cam', secon
   await sql`insert into relay_health (session_id, instance_id) values (${id}, 'i-1')`
   await sql`
     insert into stream_events (session_id, number, kind, at, bitrate_kbps) values (${id}, 1, 'stream_ended', now(), 0)`
+  await sql`insert into stream_records (session_id, began_at, points) values (${id}, now(), '\\x00')`
   await sql`
     insert into usage_intervals (session_id, user_id, started_at, ended_at)
     values (${id}, ${userId}, ${ended} - make_interval(secs => ${seconds ?? 60}), ${seconds === null ? null : ended})`
@@ -66,7 +71,7 @@ test('an ended session is deleted with its rows after its period, and its relay 
   const young = await addSession(userId, { daysAgo: 39 })
   await deleteExpiredRows(api)
   expect(await listSessions(userId)).toEqual([young])
-  for (const table of ['relay_transitions', 'relay_health', 'stream_events', 'usage_intervals'])
+  for (const table of ['relay_transitions', 'relay_health', 'stream_events', 'stream_records', 'usage_intervals'])
     expect(await sql`select from ${sql(table)} where session_id = ${old}`).toHaveLength(0)
   expect(await sumOfDays(userId)).toBe(3600)
 })
@@ -143,6 +148,20 @@ test('one statement deletes no more sessions than its limit', async () => {
   for (let daysAgo = 50; daysAgo < 55; daysAgo += 1) await addSession(userId, { daysAgo })
   expect(await deleteEndedRelaySessions(sql, periods, 2)).toBe(2)
   expect(await listSessions(userId)).toHaveLength(3)
+})
+
+test('points of stream records are deleted after their period, and those of later ten minutes stay', async () => {
+  const { userId } = await api.given.user()
+  const id = await addSession(userId, { daysAgo: 1 })
+  await sql`delete from stream_records where session_id = ${id}`
+  await sql`
+    insert into stream_records (session_id, began_at, points)
+    select ${id}, now() - make_interval(days => days, mins => 1), '\\x00' from unnest(array[11, 12, 13]) days`
+  await deleteExpiredRows(api)
+  const left = await sql`
+    select floor(extract(epoch from now() - began_at) / 86400)::int as days from stream_records where session_id = ${id}`
+  expect(left).toEqual([{ days: 11 }])
+  expect(await listSessions(userId)).toEqual([id])
 })
 
 test.each([

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { exportedTables, unexportedTables } from '../../../../db/identity/account-export.ts'
+import { packPoint } from '../../../../domain/relay/stream-record.ts'
 import { type GivenUser, startApi, statusAndCode, streamTokenOf } from '../../../support/api.ts'
 import { highLimits } from '../../../support/environment.ts'
 import { operator, operatorPassword } from '../../../support/relays.ts'
@@ -75,7 +76,13 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
   await sql`
     insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator)
     values (${sessionId}, 1, 'provisioning', 'active', 'relay_ready', 'relay')`
-  await sql`insert into relay_health (session_id, instance_id) values (${sessionId}, 'i-1')`
+  const point = packPoint({ bitrateKbps: 4000, links: 2, lossTenths: 15, rttMs: null, players: 1 })
+  await sql`
+    insert into relay_health (session_id, instance_id, record_points, record_slot)
+    values (${sessionId}, 'i-1', array[${point}, 0]::bigint[], 1)`
+  await sql`
+    insert into stream_records (session_id, began_at, points)
+    values (${sessionId}, now(), pack_stream_points(array[0, ${point}]::bigint[]))`
   await sql`insert into connections (user_id, name) values (${userId}, 'cam')`
   await sql`
     insert into play_keys (user_id, kind, name, key_sealed, key_hash) values (${userId}, 'own', 'Studio', 'hidden', ${hash})`
@@ -128,6 +135,14 @@ describe('an export', () => {
     }
     expect(body.tables.users).toMatchObject([{ id: user.userId, email: user.email }])
     expect(body.tables.usage_days).toMatchObject([{ day: '2025-01-01', connection_id: 'cam', seconds: 60.5 }])
+    expect(body.tables.relay_health?.[0]?.record_points).toEqual({
+      bitrate_kbps: [4000, null],
+      links: [2, null],
+      loss_pct: [1.5, null],
+      rtt_ms: [null, null],
+      players: [1, null],
+    })
+    expect(body.tables.stream_records).toMatchObject([{ points: { bitrate_kbps: [null, 4000], players: [null, 1] } }])
     const event = body.tables.billing_events?.[0]
     expect(Buffer.from(String(event?.body), 'base64').toString()).toBe('name and address')
     expect(headers.get('content-disposition')).toBe(`attachment; filename="account-${user.userId}.json"`)
