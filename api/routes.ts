@@ -45,6 +45,7 @@ import * as ingests from './routes/relay/ingests.ts'
 import * as liveSessions from './routes/relay/live-sessions.ts'
 import * as relayPairing from './routes/relay/pairing.ts'
 import * as playKeys from './routes/relay/play-keys.ts'
+import * as streamRecord from './routes/relay/stream-record.ts'
 import * as relayWs from './routes/relay/ws.ts'
 import type { Route } from './routes/route.ts'
 import {
@@ -126,6 +127,7 @@ export const routes: readonly Route[] = [
   post('/relay/stop', userOrApp('relay:control'), 'relay_stop', liveSessions.stop),
   get('/relay/sessions', userOrApp('relay:read'), 'relay_history', relayHistory.list),
   get('/relay/sessions/{id}', userOrApp('relay:read'), 'relay_history', relayHistory.show),
+  get('/relay/sessions/{id}/record', userOrApp('relay:read'), 'relay_history', streamRecord.show),
   get('/relay/connections', userOrApp('relay:read'), 'relay_history', connections.list),
   del('/relay/connections/{name}', user, 'relay_history', connections.remove),
   get('/relay/play-keys', user, 'relay_history', playKeys.list),

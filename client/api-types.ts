@@ -1174,6 +1174,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay/sessions/{id}/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the stream record of a session
+         * @description How the stream of a session was, in points of 10 seconds, and what happened. Points are kept for 30 days, unless the service is set otherwise; events as long as the session. 10 seconds without a report of the relay have no point.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        get: operations["getStreamRecord"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay/connections": {
         parameters: {
             query?: never;
@@ -2845,6 +2867,39 @@ export interface components {
             /** @description When a player used it last, to the minute. */
             last_used_at: string | null;
         };
+        /** @description Clients ignore an event of another kind. */
+        RecordEvent: components["schemas"]["StreamEvent"] | {
+            /** @constant */
+            kind: "relay_replaced";
+            /**
+             * Format: date-time
+             * @description When the relay failed: the end of its open report, or its last report.
+             */
+            at: string;
+            /** @description From then until another relay had taken over. */
+            away_seconds: number;
+            /** @enum {string} */
+            cause: "relay_gone" | "relay_silent";
+        } | {
+            /** @constant */
+            kind: "transition";
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description Of the session, from then on.
+             * @enum {string}
+             */
+            state: "provisioning" | "active" | "grace" | "stopped";
+            /** @enum {string} */
+            reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
+            /** @enum {string} */
+            initiator: "user" | "operator" | "relay" | "timer" | "system";
+            /**
+             * @description Only of the last transition, where there is one.
+             * @enum {string}
+             */
+            detail?: "capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable";
+        };
         RelayImage: {
             image_id: string;
             version: string;
@@ -3030,6 +3085,23 @@ export interface components {
             at: string;
             /** @description Over the last second before it. */
             bitrate_kbps: number;
+        };
+        StreamPoint: {
+            /**
+             * Format: date-time
+             * @description The beginning of the 10 seconds.
+             */
+            at: string;
+            /** @description The highest one. 0 while no stream comes in. */
+            bitrate_kbps: number;
+            /** @description The fewest that carried the stream, 63 at most. 0 while no stream comes in. */
+            links: number;
+            /** @description The greatest one. Null while no stream comes in, or without a figure. */
+            loss_pct: number | null;
+            /** @description The longest one, 16,382 at most. Null while no stream comes in, or without a figure. */
+            rtt_ms: number | null;
+            /** @description At the end of the 10 seconds, 63 at most. */
+            players: number;
         };
         Subscription: {
             subscription_id: string;
@@ -5861,6 +5933,55 @@ export interface operations {
                     };
                 };
             };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    getStreamRecord: {
+        parameters: {
+            query?: {
+                /** @description The beginning of the session without it. */
+                from?: string;
+                /** @description The end of the session, or the present, without it. Must be after `from`. */
+                to?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        session_id: string;
+                        /** Format: date-time */
+                        from: string;
+                        /** Format: date-time */
+                        to: string;
+                        /** @description Oldest first. */
+                        points: components["schemas"]["StreamPoint"][];
+                        /** @description The first one first. */
+                        events: components["schemas"]["RecordEvent"][];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];

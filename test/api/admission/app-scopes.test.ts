@@ -45,6 +45,7 @@ test('the operations that name a scope are these', () => {
     'GET /api/v1/relay/manifest': ['relay:read'],
     'GET /api/v1/relay/sessions': ['relay:read'],
     'GET /api/v1/relay/sessions/{id}': ['relay:read'],
+    'GET /api/v1/relay/sessions/{id}/record': ['relay:read'],
     'GET /api/v1/relay/ws': ['relay:read'],
     'POST /api/v1/relay/start': ['relay:control'],
     'POST /api/v1/relay/stop': ['relay:control'],
