@@ -28,6 +28,7 @@ export const growthFigures = {
   memory_worker: { what: 'memory of the worker', unit: 'MB' },
   database_size: { what: 'size of the database', unit: 'MB' },
   database_per_session: { what: 'growth of the database a live session', unit: 'KB' },
+  record_per_hour: { what: 'growth of the stream records an hour of a live session', unit: 'KB' },
   history_events: { what: 'history events a live session', unit: 'events' },
 } as const satisfies Record<string, Omit<Figure, 'name'>>
 

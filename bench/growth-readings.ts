@@ -1,5 +1,6 @@
 /** What a service with a number of live sessions costs. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { recentSlots } from '../domain/relay/ingest.ts'
 import * as messages from '../workflows/messages.ts'
 import { startCall } from './concurrent-starts.ts'
 import type { BenchUser } from './data.ts'
@@ -49,6 +50,7 @@ export async function readCosts(bench: GrowthBench): Promise<GrowthReading> {
     memory_api: await residentMegabytes(bench.api.pid),
     memory_worker: await residentMegabytes(bench.worker.pid),
     ...database,
+    record_per_hour: await readRecordGrowth(bench),
     history_events: await readHistoryEvents(bench),
   }
 }
@@ -63,6 +65,23 @@ export async function databaseBytes({ sql }: Stack): Promise<number> {
   await sql`vacuum analyze`
   const [row] = await sql<{ bytes: number }[]>`select pg_database_size(current_database())::float8 as bytes`
   return row?.bytes ?? Number.NaN
+}
+
+const recordedHours = 4
+
+/** The stream records of some hours of all live sessions, as their reports would leave them. */
+async function readRecordGrowth({ stack: { sql }, sessionIds }: GrowthBench): Promise<number> {
+  await sql`truncate stream_records`
+  for (let part = 0; part < recordedHours * 6; part += 1)
+    await sql`
+      insert into stream_records (session_id, began_at, points)
+      select id, now() + make_interval(mins => ${part * 10}), pack_stream_points(array(
+        select floor(random() * 2 ^ 55)::bigint from generate_series(1, ${recentSlots})))
+      from unnest(${sessionIds}::uuid[]) id`
+  const [row] = await sql<{ bytes: number }[]>`
+    select pg_total_relation_size('stream_records')::float8 as bytes`
+  await sql`truncate stream_records`
+  return (row?.bytes ?? Number.NaN) / 1000 / sessionIds.length / recordedHours
 }
 
 /** Evenly spaced, and equally many at each size, since the api keeps verified access tokens. */

@@ -247,7 +247,7 @@ export const unexportedTables: Readonly<Record<string, string>> = {
 const expressions: Readonly<Record<string, string>> = {
   // Bytes that a provider sent, which need not be UTF-8.
   'billing_events.body': `encode(body, 'base64') as body`,
-  // As arrays with one element for each 10 s: up to the one that is number `record_slot` since 1970, or from `began_at` on.
+  // As arrays with one element for each 10 s: up to number `record_slot` since 1970, or from `began_at` on.
   'relay_health.record_points': 'show_stream_points(pack_stream_points(record_points)) as record_points',
   'stream_records.points': 'show_stream_points(points) as points',
   // The address of an operator, and the notes of operators.
