@@ -147,10 +147,10 @@ function judgePhone(facts: StreamFacts): PhoneCode {
   return hasRival ? 'second_publisher' : 'receiving'
 }
 
-function judgePlayer({ isPublishing, players, stalledPlayers, playerRefused }: StreamFacts): PlayerCode {
+function judgePlayer({ isPublishing, bitrateKbps, players, stalledPlayers, playerRefused }: StreamFacts): PlayerCode {
   if (players === 0)
     return isWithin(playerRefused, refusalMillisMax) ? codeOfRefusal(playerRefused.reason) : 'no_player'
-  if (!isPublishing) return 'waiting'
+  if (!isPublishing || bitrateKbps === 0) return 'waiting'
   if (stalledPlayers >= players) return 'not_reading'
   if (playerRefused?.reason === 'overload' && isWithin(playerRefused, besidesMillisMax)) return 'players_full'
   return stalledPlayers > 0 ? 'some_not_reading' : 'playing'
