@@ -1,11 +1,13 @@
 /** The video path of a relay: three UDP ports, the SRTLA receiver and the gate in front of the engine. */
 import type { RelayPorts } from '../domain/relay/ports.ts'
+import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { StatsAddresses } from '../domain/relay/stats-addresses.ts'
 import { type Admission, findPlayKey } from './admission.ts'
 import { now } from './clock.ts'
 import type { Engine } from './engine.ts'
 import { IngestMeter, type IngestSummary, summarizeIngest } from './ingest.ts'
 import type { Log } from './log.ts'
+import { PathEvents } from './path-events.ts'
 import type { Peer, Remote } from './peer.ts'
 import { createPeerCheck } from './possible-peers.ts'
 import { RefusalCounts } from './refusal-counts.ts'
@@ -63,6 +65,7 @@ export interface DataPlane extends StatsSource {
   /** By {@link SrtGate.takeUsedPlayKeys}. */
   takeUsedPlayKeys(): string[]
   readonly streamEvents: StreamEvents
+  readonly pathEvents: PathEvents
   summarize(): IngestSummary
   /** Ends all connections, with a notice to their peers. */
   close(reason: string): Promise<void>
@@ -110,12 +113,18 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
   const { engine } = options
   let opened = await openPorts(hosts, log, ports)
   const refused = new RefusalCounts(log)
+  const pathEvents = new PathEvents()
+  const refuse = (reason: RelayRefusal, role: Role) => {
+    refused.add(reason, role, now())
+    // Without an admission there is no session yet whose signal path this would be.
+    if (gate.admission !== undefined) pathEvents.refuse(reason, role)
+  }
   const srtla = new SrtlaReceiver({
     sendTo: (datagram, remote) => opened.srtla.send(datagram, remote),
     onSrtPacket: (group, datagram) => gate.receive('publish', datagram, group, now()),
     isOfStream: (datagram) => gate.publisher?.isOwnData(datagram) === true,
     // An answer would keep the links of an encoder from before a restart, which have to register again, alive.
-    onStranger: (datagram) => isCall(datagram) && refused.add('srt_at_srtla_port', 'publish', now()),
+    onStranger: (datagram) => isCall(datagram) && refuse('srt_at_srtla_port', 'publish'),
     onGroupEnded: (group) => gate.endPeer('publish', group),
   })
   const meter = new IngestMeter()
@@ -123,7 +132,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
   const gate = new SrtGate({
     ...options,
     log,
-    onRefused: (reason, role) => refused.add(reason, role, now()),
+    onRefused: refuse,
     onPublisher(connection) {
       meter.sample(connection, countActiveLinks(), now())
       if (connection) srtla.markAdmitted(connection.peer)
@@ -178,10 +187,15 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     isolateAdmitted()
   }, sweepMillis)
 
-  const judging = setInterval(() => streamEvents.sample(meter.totals, now()), judgeMillis)
+  const judging = setInterval(() => {
+    streamEvents.sample(meter.totals, now())
+    const links = meter.isPublishing(now()) ? countActiveLinks() : 0
+    pathEvents.sample({ links, players: gate.players }, now())
+  }, judgeMillis)
 
   return {
     streamEvents,
+    pathEvents,
     ports: () => portsOf(opened),
     async takePorts(wanted) {
       const taken = await openPorts(hosts, log, wanted, opened)
@@ -226,6 +240,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
       clearInterval(sweep)
       clearInterval(judging)
       streamEvents.end(now())
+      pathEvents.end(now())
       gate.close(reason)
       await Promise.all([...openPortNames.map((name) => opened[name].close()), engine?.close()])
     },

@@ -5,6 +5,7 @@ import { withSignal } from '../platform/timeout.ts'
 import { type Admission, admitPlainToken, readAdmission } from './admission.ts'
 import { now } from './clock.ts'
 import type { IngestSummary } from './ingest.ts'
+import type { PathEvents } from './path-events.ts'
 import type { Assignment } from './session.ts'
 import type { StreamEvents } from './stream-events.ts'
 
@@ -36,6 +37,8 @@ export interface HealthReport {
   readonly summarizeIngest: () => IngestSummary
   /** Those that each report with a session states, until one with them was accepted. */
   readonly streamEvents?: Pick<StreamEvents, 'list' | 'accept'>
+  /** Those that usual reports with a session state, until one with them was accepted. */
+  readonly pathEvents?: Pick<PathEvents, 'list' | 'accept'>
   readonly admissions: Admissions
   /** No report was accepted before. */
   readonly isFirst?: boolean
@@ -84,6 +87,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
     const waitSeconds = isUnbound ? unboundSeconds : options.isLast || options.isExtra ? 0 : waitSecondsMax
     const millisMax = requestMillisMax + waitSeconds * 1000
     const events = isUnbound ? undefined : options.streamEvents?.list(now())
+    const pathEvents = isUnbound || options.isExtra ? [] : (options.pathEvents?.list(now()) ?? [])
     const { status, text } = await withSignal(millisMax, signal, async (limited) => {
       const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
         method: 'POST',
@@ -95,6 +99,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
           ...(options.isExtra ? { is_extra: true } : {}),
           admission_revision: options.admissions.revision(),
           ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports), events, ...usedPlayKeys(options) }),
+          ...(pathEvents.length === 0 ? {} : { path_events: pathEvents }),
           observed_at: new Date().toISOString(),
           stats: { ...options.summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
         }),
@@ -108,6 +113,8 @@ export async function report(options: HealthReport): Promise<Outcome> {
     const outcome = interpretReply(status, body, intervalSeconds)
     const lastEvent = events?.at(-1)
     if (outcome.type === 'accepted' && lastEvent) options.streamEvents?.accept(lastEvent.seq)
+    const lastPathEvent = pathEvents.at(-1)
+    if (outcome.type === 'accepted' && lastPathEvent) options.pathEvents?.accept(lastPathEvent.seq)
     return isUnbound && outcome.type === 'accepted' ? (readAssignment(body) ?? outcome) : outcome
   } catch (error) {
     const { message, cause } = error as Error

@@ -118,6 +118,7 @@ async function run(settings: Settings): Promise<number> {
     },
     summarizeIngest: dataPlane.summarize,
     streamEvents: dataPlane.streamEvents,
+    pathEvents: dataPlane.pathEvents,
     admissions: {
       revision: dataPlane.admissionRevision,
       takeUsedPlayKeys: dataPlane.takeUsedPlayKeys,

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { IngestSummary } from '../../relay-node/ingest.ts'
+import type { ReportedPathEvent } from '../../relay-node/path-events.ts'
 import type { ReportedEvent } from '../../relay-node/stream-events.ts'
 
 export interface Report {
@@ -22,6 +23,7 @@ export interface Report {
     readonly stats: IngestSummary
     readonly is_extra?: boolean
     readonly events?: readonly ReportedEvent[]
+    readonly path_events?: readonly ReportedPathEvent[]
   }
 }
 
