@@ -6333,6 +6333,39 @@ export interface operations {
                         age_ms: number;
                         bitrate_kbps: number;
                     }[];
+                    /** @description What happened on the signal path beside the stream: the events of the process that no accepted report contained yet, the oldest ones first. At most 20 count. */
+                    path_events?: ({
+                        /** @constant */
+                        kind: "links_changed";
+                        /** @description The number of the event in the process of the relay, from 1 on. */
+                        seq: number;
+                        /** @description How long ago it was, since the clocks of relays differ. */
+                        age_ms: number;
+                        from: number;
+                        to: number;
+                    } | {
+                        /** @enum {string} */
+                        kind: "player_joined" | "player_left";
+                        /** @description The number of the event in the process of the relay, from 1 on. */
+                        seq: number;
+                        /** @description How long ago it was, since the clocks of relays differ. */
+                        age_ms: number;
+                        /** @description How many play after it. */
+                        players: number;
+                    } | {
+                        /** @constant */
+                        kind: "caller_refused";
+                        /** @description The number of the event in the process of the relay, from 1 on. */
+                        seq: number;
+                        /** @description How long ago it was, since the clocks of relays differ. */
+                        age_ms: number;
+                        /** @enum {string} */
+                        reason: "unauthorized" | "overload" | "bad_mode" | "conflict" | "down" | "bad_request" | "version" | "passphrase" | "engine" | "srt_at_srtla_port" | "srtla_at_srt_port";
+                        /** @enum {string} */
+                        role: "publisher" | "player";
+                        /** @description The callers since the last event of this reason and role. */
+                        count: number;
+                    })[];
                     /** @description The number of the instance in its session, as its assignment states it. 1 where it is absent. */
                     binding?: number;
                     /** @description Those that the relay has bound. Sent with its first reports with a session. */

@@ -401,6 +401,24 @@ create index outbox_messages_ended on outbox_messages (created_at) where next_at
 create index outbox_messages_failed on outbox_messages (failed_at) where failed_at is not null;
 create index outbox_messages_user on outbox_messages (user_id);
 
+create table path_events (
+  session_id            uuid        not null references relay_sessions(id) on delete cascade,
+  number                integer     not null,
+  kind                  text        not null check (kind = any (array['links_changed', 'player_joined', 'player_left', 'caller_refused'])),
+  at                    timestamptz not null,
+  links_from            smallint,
+  links_to              smallint,
+  players               smallint,
+  reason                text,
+  role                  text check (role = any (array['publisher', 'player'])),
+  count                 integer,
+  instance_id           text        not null,
+  process_started_at_ms bigint      not null,
+  seq                   integer     not null,
+  constraint path_events_pkey primary key (session_id, number),
+  constraint path_events_session_id_instance_id_process_started_at_ms_se_key unique (session_id, instance_id, process_started_at_ms, seq)
+);
+
 create table play_keys (
   id            uuid        not null default gen_random_uuid() primary key,
   user_id       uuid        not null references users(id) on delete cascade,
@@ -492,6 +510,17 @@ create table relay_addresses (
 
 create index relay_addresses_instance on relay_addresses (instance_id);
 create index relay_addresses_session on relay_addresses (session_id) where session_id is not null;
+
+create table relay_commands (
+  session_id    uuid        not null references relay_sessions(id) on delete cascade,
+  seq           integer     not null,
+  command       text        not null check (command = any (array['run', 'stop', 'stop_now', 'disconnect'])),
+  initiator     text        not null,
+  client        text,
+  public_reason text check (length(public_reason) >= 1 and length(public_reason) <= 200),
+  at            timestamptz not null default clock_timestamp(),
+  constraint relay_commands_pkey primary key (session_id, seq)
+);
 
 create table relay_health (
   session_id            uuid             not null primary key references relay_sessions(id) on delete cascade,
@@ -620,6 +649,7 @@ create table relay_sessions (
   relay_name              text,
   admission_revision      bigint      not null default 0,
   started_by_app          text,
+  started_by_plugin       text,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),
@@ -645,13 +675,14 @@ create trigger relay_sessions_notify_update after update on relay_sessions for e
 create trigger relay_sessions_transitions before insert or update of state, reason on relay_sessions for each row execute function refuse_illegal_relay_transition();
 
 create table relay_transitions (
-  session_id uuid        not null references relay_sessions(id) on delete cascade,
-  version    integer     not null,
-  from_state text        not null,
-  to_state   text        not null,
-  reason     text        not null,
-  initiator  text        not null,
-  at         timestamptz not null default now(),
+  session_id    uuid        not null references relay_sessions(id) on delete cascade,
+  version       integer     not null,
+  from_state    text        not null,
+  to_state      text        not null,
+  reason        text        not null,
+  initiator     text        not null,
+  at            timestamptz not null default now(),
+  public_reason text,
   constraint relay_transitions_pkey primary key (session_id, version),
   constraint relay_transitions_from_state_to_state_reason_fkey foreign key (from_state, to_state, reason) references relay_legal_transitions(from_state, to_state, reason)
 );

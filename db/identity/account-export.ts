@@ -147,7 +147,7 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command
       command_initiator commanded_at instance_id relay_host relay_name relay_host_v6 srtla_port publish_port play_port
-      stats_port may_move ending_soon_notified_at started_by_app`),
+      stats_port may_move ending_soon_notified_at started_by_app started_by_plugin`),
     leftOut: {
       binding: internal,
       pair_token_sealed: secret,
@@ -186,7 +186,7 @@ export const exportedTables: readonly ExportedTable[] = [
   {
     table: 'relay_transitions',
     isOwn: isOfSession,
-    columns: words('session_id version from_state to_state reason initiator at'),
+    columns: words('session_id version from_state to_state reason initiator public_reason at'),
     leftOut: {},
   },
   {
@@ -199,6 +199,18 @@ export const exportedTables: readonly ExportedTable[] = [
     table: 'stream_records',
     isOwn: isOfSession,
     columns: words('session_id began_at points'),
+    leftOut: {},
+  },
+  {
+    table: 'path_events',
+    isOwn: isOfSession,
+    columns: words('session_id number kind at links_from links_to players reason role count instance_id'),
+    leftOut: { process_started_at_ms: internal, seq: internal },
+  },
+  {
+    table: 'relay_commands',
+    isOwn: isOfSession,
+    columns: words('session_id seq command initiator client public_reason at'),
     leftOut: {},
   },
   {

@@ -119,7 +119,15 @@ export const boundedTables = {
     'provider_token_revocations', // A day after the chat was unlinked.
   ],
   /** Rows of a relay session. */
-  deletedWithSession: ['relay_transitions', 'relay_health', 'relay_replacements', 'stream_events', 'stream_notices'],
+  deletedWithSession: [
+    'relay_transitions',
+    'relay_health',
+    'relay_replacements',
+    'relay_commands',
+    'stream_events',
+    'stream_notices',
+    'path_events',
+  ],
   /** A bounded number of rows for each account, and relay time by day. */
   deletedWithAccount: [
     'users',

@@ -33,6 +33,7 @@ import { id, storableText } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
 import { route } from '../route.ts'
 import { ReportedEvents, recordReportedEvents } from './reported-events.ts'
+import { ReportedPathEvents, recordReportedPathEvents } from './reported-path-events.ts'
 
 /**
  * A member that is no valid value counts as missing: a report with broken statistics still proves that the relay runs.
@@ -102,6 +103,7 @@ const Body = z.object({
     'Whether the report was sent beside the usual ones, because of an event of the stream. Its relay keeps the usual one open.',
   ),
   events: ReportedEvents,
+  path_events: ReportedPathEvents,
   binding: lenient(z.int().min(1).max(2_147_483_647)).describe(
     'The number of the instance in its session, as its assignment states it. 1 where it is absent.',
   ),
@@ -258,6 +260,7 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
   await announce(sessionId, session, body, services)
   if (body.used_play_keys?.length) await recordPlayKeyUse(sql, sessionId, body.used_play_keys)
   await recordReportedEvents(sessionId, session, eventsOf(body), services)
+  await recordReportedPathEvents(sessionId, session, eventsOf(body), services)
   const { healthIntervalSeconds, healthTimeoutSeconds } = config.relay
   const isCurrent = body.admission_revision === undefined || body.admission_revision === session.admissionRevision
   const admission = isCurrent ? undefined : await findRelayAdmission(sql, sealing, sessionId)
@@ -285,9 +288,10 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
 
 const isHeld = ({ wait_seconds: waitSeconds = 0 }: ReportBody): boolean => waitSeconds > 0
 
-const eventsOf = ({ instance_id: instanceId, events, stats }: ReportBody) => ({
+const eventsOf = ({ instance_id: instanceId, events, path_events: pathEvents, stats }: ReportBody) => ({
   instanceId,
   events,
+  pathEvents,
   startedAtMs: stats?.started_at_ms,
   bitrateKbps: stats?.bitrate_kbps,
 })

@@ -39,6 +39,10 @@ async function addSession(userId: string, { daysAgo, connectionId = 'cam', secon
     insert into stream_events (session_id, number, kind, at, bitrate_kbps) values (${id}, 1, 'stream_ended', now(), 0)`
   await sql`insert into stream_records (session_id, began_at, points) values (${id}, now(), '\\x00')`
   await sql`
+    insert into path_events (session_id, number, kind, at, players, instance_id, process_started_at_ms, seq)
+    values (${id}, 1, 'player_joined', now(), 1, 'i-1', 1, 1)`
+  await sql`insert into relay_commands (session_id, seq, command, initiator) values (${id}, 2, 'stop', 'user')`
+  await sql`
     insert into usage_intervals (session_id, user_id, started_at, ended_at)
     values (${id}, ${userId}, ${ended} - make_interval(secs => ${seconds ?? 60}), ${seconds === null ? null : ended})`
   return id
@@ -71,7 +75,7 @@ test('an ended session is deleted with its rows after its period, and its relay 
   const young = await addSession(userId, { daysAgo: 39 })
   await deleteExpiredRows(api)
   expect(await listSessions(userId)).toEqual([young])
-  for (const table of ['relay_transitions', 'relay_health', 'stream_events', 'stream_records', 'usage_intervals'])
+  for (const table of [...boundedTables.deletedWithSession, 'stream_records', 'usage_intervals'])
     expect(await sql`select from ${sql(table)} where session_id = ${old}`).toHaveLength(0)
   expect(await sumOfDays(userId)).toBe(3600)
 })

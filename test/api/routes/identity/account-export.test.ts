@@ -93,6 +93,10 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
     insert into stream_events (session_id, number, kind, at, bitrate_kbps)
     values (${sessionId}, 1, 'stream_started', now(), 4000)`
   await sql`
+    insert into path_events (session_id, number, kind, at, links_from, links_to, instance_id, process_started_at_ms, seq)
+    values (${sessionId}, 1, 'links_changed', now(), 3, 2, 'i-1', 1, 1)`
+  await sql`insert into relay_commands (session_id, seq, command, initiator) values (${sessionId}, 2, 'stop', 'user')`
+  await sql`
     insert into idempotency_keys (user_id, key, request_hash, session_id)
     values (${userId}, gen_random_uuid(), ${hash}, ${sessionId})`
   await sql`insert into usage_intervals (session_id, user_id, started_at) values (${sessionId}, ${userId}, now())`
