@@ -3016,6 +3016,8 @@ export interface components {
             to: "provisioning" | "active" | "grace" | "stopped";
             reason: string;
             initiator: string;
+            /** @description What an operator who caused it says to the owner. */
+            public_reason: string | null;
             /** Format: date-time */
             at: string;
         };
@@ -7639,6 +7641,8 @@ export interface operations {
             content: {
                 "application/json": {
                     reason: string;
+                    /** @description Shown to the owner in the history of the session, unlike `reason`. */
+                    public_reason?: string;
                 };
             };
         };
@@ -7682,6 +7686,8 @@ export interface operations {
                     /** @enum {string} */
                     to: "provisioning" | "active" | "grace" | "stopped";
                     reason?: string;
+                    /** @description Shown to the owner in the history of the session, unlike `reason`. */
+                    public_reason?: string;
                 };
             };
         };

@@ -10,12 +10,20 @@ export const ConnectionId = z
 
 /** Why an operator acts. Recorded in the audit, and not shown to the owner of the account. */
 export const Reason = storableText(500).optional()
+/** What the owner of a session may read about an act of an operator, as plain text. */
+export const PublicReason = storableText(200)
+  .optional()
+  .describe('Shown to the owner in the history of the session, unlike `reason`.')
+
 /** The body of an act of operators that needs nothing else. */
 export const ReasonOnly = z.object({ reason: Reason })
 
 /** As a part of the detail of an audit entry. */
 export const reasonDetail = ({ reason }: { readonly reason?: string | undefined }) =>
   reason === undefined ? {} : { reason }
+
+export const publicReasonDetail = (body: { readonly public_reason?: string | undefined }) =>
+  body.public_reason === undefined ? {} : { public_reason: body.public_reason }
 
 /** Of the account that a row concerns, for operators. */
 export const maskedEmail = z

@@ -10,6 +10,7 @@ export const TransitionView = z
     to: z.enum(relayStates),
     reason: z.string(),
     initiator: z.string(),
+    public_reason: z.string().nullable().describe('What an operator who caused it says to the owner.'),
     at: timestamp,
   })
   .meta({ id: 'RelayTransition' })
@@ -19,5 +20,6 @@ export const presentTransition = (row: TransitionRow): z.infer<typeof Transition
   to: row.toState,
   reason: row.reason,
   initiator: row.initiator,
+  public_reason: row.publicReason,
   at: row.at.toISOString(),
 })

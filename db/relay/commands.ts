@@ -1,4 +1,5 @@
 /** The inbox of commands of a relay session: its row holds the last command until its workflow has carried it out. */
+import { nameOfApp } from '../../domain/identity/apps.ts'
 import {
   commandAfter,
   type Initiator,
@@ -8,6 +9,7 @@ import {
   relayCommands,
 } from '../../domain/relay/session.ts'
 import { backoffSeconds } from '../backoff.ts'
+import { type RequestSender, senderName } from '../clients.ts'
 import { type Fragment, first, type Sql } from '../connection.ts'
 import { fromOwned, type RelaySessionRow, relaySessionColumns, type SessionAddress } from './sessions.ts'
 
@@ -41,6 +43,17 @@ export async function lockSessionToPlace(tx: Sql, sessionId: string): Promise<Se
   return { ...session, endingCommand: command === 'run' ? null : { seq, command, initiator } }
 }
 
+/** Older commands of a session that has more are deleted. */
+const storedCommandsMax = 1_000
+
+/** What is recorded with a command beside its initiator. */
+interface CommandRecord {
+  /** The client of a user's command. */
+  readonly sender?: RequestSender | undefined
+  /** What an operator lets the owner of the session read. */
+  readonly publicReason?: string | undefined
+}
+
 /**
  * Records a command for a live session.
  * @returns the row with the command's number; undefined when the session is stopped.
@@ -50,7 +63,8 @@ export const recordCommand = (
   sessionId: string,
   requested: RelayCommand,
   initiator: Initiator,
-): Promise<RelaySessionRow | undefined> => setCommand(sql, sql`id = ${sessionId}`, requested, initiator)
+  record: CommandRecord = {},
+): Promise<RelaySessionRow | undefined> => setCommand(sql, sql`id = ${sessionId}`, requested, initiator, record)
 
 /**
  * Records a user's command for one of the user's sessions, which {@link findOwnedSession} finds by the same address.
@@ -61,26 +75,37 @@ export const recordUserCommand = (
   userId: string,
   by: SessionAddress,
   requested: RelayCommand,
+  sender: RequestSender,
 ): Promise<RelaySessionRow | undefined> =>
-  setCommand(sql, sql`id = (select id ${fromOwned(sql, userId, by)})`, requested, 'user')
+  setCommand(sql, sql`id = (select id ${fromOwned(sql, userId, by)})`, requested, 'user', { sender })
 
 async function setCommand(
   sql: Sql,
   isAddressed: Fragment,
   requested: RelayCommand,
   initiator: Initiator,
+  { sender, publicReason }: CommandRecord,
 ): Promise<RelaySessionRow | undefined> {
   // The rule's result for each command that the row may have, so that one statement reads and writes the row.
   const next = Object.fromEntries(relayCommands.map((current) => [current, commandAfter(current, requested)]))
   return await first(sql<RelaySessionRow[]>`
-    update relay_sessions set
+    with commanded as (update relay_sessions set
       command = ${sql.json(next)}::jsonb ->> command,
       command_initiator = case when command = 'disconnect' then command_initiator else ${initiator} end,
       -- now() may be earlier than a transition that this statement waited for.
       command_seq = command_seq + 1, commanded_at = clock_timestamp(),
       deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}), delivery_attempts = 0
     where ${isAddressed} and state <> 'stopped'
-    returning ${relaySessionColumns(sql)}`)
+    returning ${relaySessionColumns(sql)}
+    ), recorded as (
+      insert into relay_commands (session_id, seq, command, initiator, client, public_reason)
+      select id, command_seq, ${requested}, ${initiator}, ${sender === undefined ? null : senderName(sql, sender)},
+        ${publicReason ?? null} from commanded
+    ), trimmed as (
+      delete from relay_commands c using commanded
+      where c.session_id = commanded.id and c.seq <= commanded.command_seq - ${storedCommandsMax}::int
+    )
+    select * from commanded`)
 }
 
 /**
@@ -93,12 +118,56 @@ export const disconnectAll = async (sql: Sql, userId: string, initiator: Initiat
     with live as (
       select id as live_id from relay_sessions
       where user_id = ${userId} and state <> 'stopped' and command <> 'disconnect' order by id for no key update
-    )
-    update relay_sessions set command = 'disconnect', command_initiator = ${initiator}, command_seq = command_seq + 1,
+    ), commanded as (update relay_sessions set command = 'disconnect', command_initiator = ${initiator}, command_seq = command_seq + 1,
       commanded_at = clock_timestamp(), deliver_at = clock_timestamp() + make_interval(secs => ${deliverAfterSeconds}),
       delivery_attempts = 0
     from live where id = live_id
-    returning ${relaySessionColumns(sql)}`
+    returning ${relaySessionColumns(sql)}
+    ), recorded as (
+      insert into relay_commands (session_id, seq, command, initiator)
+      select id, command_seq, 'disconnect', ${initiator} from commanded
+    )
+    select * from commanded`
+
+export interface CommandRow {
+  readonly command: RelayCommand
+  readonly initiator: Initiator
+  /** The name of the app or plugin that gave it; null for all others. */
+  readonly client: string | null
+  /** What an operator lets the owner of the session read. */
+  readonly publicReason: string | null
+  readonly at: Date
+}
+
+/** The commands of a session, the first one first: the one that started it, and those that were recorded. */
+export async function listCommands(sql: Sql, sessionId: string): Promise<CommandRow[]> {
+  const rows = await sql<(CommandRow & { startedByApp: string | null })[]>`
+    select 0 as seq, 'run' as command, 'user' as initiator, started_by_plugin as client, started_by_app,
+      null as public_reason, created_at as at
+    from relay_sessions where id = ${sessionId}
+    union all
+    select seq, command, initiator, client, null, public_reason, at from relay_commands where session_id = ${sessionId}
+    order by seq`
+  return rows.map(({ command, initiator, client, startedByApp, publicReason, at }) => ({
+    command,
+    initiator,
+    client: startedByApp === null ? client : nameOfApp(startedByApp),
+    publicReason,
+    at,
+  }))
+}
+
+/** Records the command `run` that an operator's transition has given. */
+export const recordOperatorCommand = async (
+  tx: Sql,
+  sessionId: string,
+  seq: number,
+  publicReason: string | undefined,
+): Promise<void> => {
+  await tx`
+    insert into relay_commands (session_id, seq, command, initiator, public_reason)
+    values (${sessionId}, ${seq}, 'run', 'operator', ${publicReason ?? null})`
+}
 
 /** Records that the workflow has the command of this number and all commands before it. */
 export const markCommandDelivered = async (sql: Sql, sessionId: string, seq: number): Promise<void> => {

@@ -5,6 +5,8 @@ import type { RelaySessionRow } from './sessions.ts'
 interface OperatorRequest {
   readonly id: string
   readonly ip: string
+  /** What the owner of the session may read. */
+  readonly publicReason?: string
 }
 
 /** Records an operator's request for a transition of a live session. It replaces an earlier request. */

@@ -268,12 +268,14 @@ export interface TransitionRow {
   toState: RelayState
   reason: RelayReason
   initiator: Initiator
+  /** What an operator who caused it lets the owner of the session read; null without it. */
+  publicReason: string | null
   at: Date
 }
 
 export const listTransitions = async (sql: Sql, sessionId: string): Promise<TransitionRow[]> =>
   sql<TransitionRow[]>`
-    select from_state, to_state, reason, initiator, at from relay_transitions where session_id = ${sessionId} order by version`
+    select from_state, to_state, reason, initiator, public_reason, at from relay_transitions where session_id = ${sessionId} order by version`
 
 /** Live sessions by region and state, for metrics. */
 export const countLiveRelaySessions = async (

@@ -16,6 +16,7 @@ import { displacedByStart, isStopping, type LiveSession } from '../../domain/rel
 import type { Config } from '../../platform/config/config.ts'
 import { imageKey, type RegionConfig } from '../../platform/config/regions.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from '../billing/entitlements.ts'
+import { type RequestSender, senderName } from '../clients.ts'
 import { type Database, first, type Sql } from '../connection.ts'
 import { claimWarmInstance } from '../fleet/instances.ts'
 import { findRegionUse, lockRegion } from '../fleet/regions.ts'
@@ -42,7 +43,7 @@ type StartableRegion = RegionLimit & Pick<RegionConfig, 'warm' | 'image'>
 interface StartRequest {
   readonly userId: string
   /** The auth session of the request, or the grant of the app that sent it. */
-  readonly by: { readonly authSessionId: string } | { readonly grantId: string; readonly clientId: string }
+  readonly by: RequestSender
   /** A UUID. It is stored for an hour, together with the hash of its request. */
   readonly idempotencyKey: string
   readonly requestHash: Buffer
@@ -141,7 +142,7 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
   if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
   if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
   if (!isNamed) return { type: 'connection_limit', window }
-  const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user'))
+  const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user', { sender: request.by }))
   const region = resumed ? undefined : await chooseRegion(tx, request, candidates, uses)
   if (region && 'type' in region) return { ...region, window }
   const others = live.filter((session) => session !== existing)
@@ -291,10 +292,11 @@ const onlyRow = <Row>(rows: readonly Row[]): Row => {
 
 const insertSession = (tx: Sql, request: StartRequest, region: string) => tx<RelaySessionRow[]>`
   insert into relay_sessions (id, user_id, connection_id, region, command_initiator,
-    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, may_move, started_by_app, created_at, commanded_at, deliver_at)
+    pair_token_sealed, pair_token_hash, relay_ws_token_sealed, relay_ws_token_hash, may_move, started_by_app, started_by_plugin, created_at, commanded_at, deliver_at)
   values (${request.sessionId}, ${request.userId}, ${request.connectionId}, ${region}, 'user',
     ${request.pairToken.sealed}, ${request.pairToken.hash}, ${request.relayWsToken.sealed}, ${request.relayWsToken.hash},
     ${request.region === 'auto'}, ${'clientId' in request.by ? request.by.clientId : null},
+    ${'clientId' in request.by ? null : senderName(tx, request.by)},
     -- The transaction may have begun before the connection's last session stopped, and waited for that.
     clock_timestamp(), clock_timestamp(), now() + make_interval(secs => ${deliverAfterSeconds}))
   returning ${relaySessionColumns(tx)}`

@@ -22,7 +22,7 @@ import { retireReplacements } from '../fleet/instances.ts'
 import { notifyOfTransitions } from '../notifications/relay-notices.ts'
 import { hasEnabledNotifications, type Notify } from '../notifications/settings.ts'
 import { joinPath, presenceColumns, type ReceptionRow, receptionColumns, toPresence, toReception } from '../presence.ts'
-import type { AcceptedCommand } from '../relay/commands.ts'
+import { type AcceptedCommand, recordOperatorCommand } from '../relay/commands.ts'
 import { countRecentReplacements, type FinishedReplacement, finishReplacement } from '../relay/replacements.ts'
 import { addOwnStreamEvent } from '../relay/stream-events.ts'
 import { isRetired } from '../retired-instances.ts'
@@ -99,7 +99,9 @@ interface LockedSession {
   commandInitiator: Initiator
   commandDeliveredSeq: number
   instanceId: string | null
-  operatorRequest: { id: string; ip: string } | null
+  operatorRequest: { id: string; ip: string; publicReason?: string } | null
+  /** Of an operator's disconnect; null without one. */
+  disconnectPublicReason: string | null
   endsInMillis: number | null
   hasEnabledNotifications: boolean
 }
@@ -144,7 +146,12 @@ export const writeTransitions = (
 const lockSession = async (tx: Sql, id: string): Promise<LockedSession | undefined> =>
   first(tx<LockedSession[]>`
     select id, user_id, state, reason, version, command, command_seq, command_initiator, command_delivered_seq,
-      instance_id, operator_request, ${hasEnabledNotifications(tx, tx`relay_sessions.user_id`)} as has_enabled_notifications,
+      instance_id, operator_request,
+      case when command = 'disconnect' and command_initiator = 'operator' then (
+        select public_reason from relay_commands c
+        where c.session_id = relay_sessions.id and c.command = 'disconnect' and public_reason is not null
+        order by seq desc limit 1) end as disconnect_public_reason,
+      ${hasEnabledNotifications(tx, tx`relay_sessions.user_id`)} as has_enabled_notifications,
       (extract(epoch from grace_ends_at - clock_timestamp()) * 1000)::float8 as ends_in_millis
     from relay_sessions where id = ${id} for update`)
 
@@ -239,6 +246,7 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
   const { transitions, graceSeconds } = request
   const replacement = isEndOfLostHealth(row, transitions) ? await endReplacement(tx, row) : undefined
   const detail = replacement && transitions[0]?.to === 'active' ? 'relay_replaced' : (request.detail ?? null)
+  const publicReason = publicReasonOf(row, request)
   for (const [index, { to, reason, initiator }] of transitions.entries()) {
     await tx`
       with session as (
@@ -258,8 +266,9 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
           detail = ${detail}, operator_request = null, signal_at = null, signal_attempts = 0
         where id = ${row.id} returning id, version
       )
-      insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator)
-      select id, version, ${transitions[index - 1]?.to ?? row.state}, ${to}, ${reason}, ${initiator} from session`
+      insert into relay_transitions (session_id, version, from_state, to_state, reason, initiator, public_reason)
+      select id, version, ${transitions[index - 1]?.to ?? row.state}, ${to}, ${reason}, ${initiator},
+        ${initiator === 'operator' ? publicReason : null} from session`
     if (replacement) await closeUsageIntervalAt(tx, row.id, replacement.lastReportAt)
     if (to === 'active') await openUsageInterval(tx, row.id, row.userId)
     if (to === 'stopped') await closeUsageInterval(tx, row.id, { ...request.settings, ...request })
@@ -278,6 +287,10 @@ async function write(tx: Sql, row: LockedSession, request: TransitionsRequest): 
   }
   return { session, replacement }
 }
+
+/** What the operator who causes the transitions lets the owner read; null without it. */
+const publicReasonOf = (row: LockedSession, { operatorRequestId }: TransitionsRequest): string | null =>
+  operatorRequestId === null ? row.disconnectPublicReason : (row.operatorRequest?.publicReason ?? null)
 
 const isEndOfLostHealth = ({ state, reason }: LockedSession, [transition]: readonly Transition[]): boolean =>
   isInGraceFor({ state, reason }, 'health_lost') && transition !== undefined
@@ -316,5 +329,6 @@ async function completeOperatorRequest(
     update relay_sessions set command = 'run', command_initiator = 'operator', command_seq = ${seq},
       command_delivered_seq = ${seq}, commanded_at = clock_timestamp()
     where id = ${id}`
+  await recordOperatorCommand(tx, id, seq, operatorRequest.publicReason)
   return seq
 }

@@ -35,6 +35,7 @@ export type History = {
     readonly to: string
     readonly reason: string
     readonly initiator: string
+    readonly public_reason: string | null
   }[]
   readonly workflow_id: string
 }

@@ -15,7 +15,9 @@ export const SessionActs = ({ session }: { readonly session: OperatorSession }) 
           label="Disconnect"
           explanation="Ends the relay at once, and the stream with it. It cannot be resumed."
           isDangerous
-        />
+        >
+          <PublicReason id="disconnect" />
+        </ActForm>
         <ActForm
           id="transition"
           action={`${path}/transition`}
@@ -32,8 +34,33 @@ export const SessionActs = ({ session }: { readonly session: OperatorSession }) 
               ))}
             </select>
           </div>
+          <PublicReason id="transition" />
         </ActForm>
       </div>
     </section>
   )
+}
+
+const publicReasonLengthMax = 200
+
+const PublicReason = ({ id }: { readonly id: string }) => (
+  <div class="field">
+    <label for={`${id}-public-reason`}>Public reason (optional)</label>
+    <input
+      id={`${id}-public-reason`}
+      name="public_reason"
+      maxlength={publicReasonLengthMax}
+      autocomplete="off"
+      aria-describedby={`${id}-public-reason-hint`}
+    />
+    <p id={`${id}-public-reason-hint`} class="muted">
+      The owner reads it in the history of the relay. The reason below stays hidden.
+    </p>
+  </div>
+)
+
+/** As a part of the body of a request; empty without one. */
+export function publicReasonOf(form: URLSearchParams): { readonly public_reason?: string } {
+  const text = form.get('public_reason')?.trim() ?? ''
+  return text === '' ? {} : { public_reason: text.slice(0, publicReasonLengthMax) }
 }

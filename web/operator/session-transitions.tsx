@@ -41,6 +41,7 @@ export const SessionTransitions = ({ session, transitions }: SessionTransitionsP
             {`by ${transition.initiator}, `}
             <Instant at={transition.at} />
           </p>
+          {transition.public_reason ? <p data-public-reason>Public reason: {transition.public_reason}</p> : null}
         </li>
       ))}
     </ol>

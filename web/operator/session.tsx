@@ -5,7 +5,7 @@ import type { PageResult, Visit } from '../page.ts'
 import { createActs, type Outcome, OutcomeMessages } from './acts.tsx'
 import type { OperatorSession, OperatorSessionDetail } from './operator-replies.ts'
 import { refusedPage } from './refused-page.tsx'
-import { SessionActs } from './session-acts.tsx'
+import { publicReasonOf, SessionActs } from './session-acts.tsx'
 import { SessionFacts } from './session-facts.tsx'
 import { SessionIngest } from './session-ingest.tsx'
 import { SessionStreamEvents } from './session-stream-events.tsx'
@@ -24,11 +24,14 @@ const { show, act } = createActs({
 
 export { show }
 
-export const disconnect = act('disconnect', ({ operatorApi }, path, reason) =>
-  operatorApi.POST('/api/v1/admin/sessions/{id}/disconnect', { params: { path }, body: { reason } }),
+export const disconnect = act('disconnect', ({ form, operatorApi }, path, reason) =>
+  operatorApi.POST('/api/v1/admin/sessions/{id}/disconnect', {
+    params: { path },
+    body: { reason, ...publicReasonOf(form) },
+  }),
 )
 export const transition = act('transition', ({ form, operatorApi }, path, reason) => {
-  const body = { to: unchecked<OperatorSession['state']>(form.get('to') ?? ''), reason }
+  const body = { to: unchecked<OperatorSession['state']>(form.get('to') ?? ''), reason, ...publicReasonOf(form) }
   return operatorApi.POST('/api/v1/admin/sessions/{id}/transition', { params: { path }, body })
 })
 

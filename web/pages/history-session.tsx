@@ -140,6 +140,7 @@ const StreamEvent = ({ event }: { readonly event: SessionStreamEvent }) => (
 const Transition = ({ transition }: { readonly transition: SessionTransition }) => (
   <li class={toneOfTransition(transition)} data-transition={`${transition.from} ${transition.to}`}>
     <p>{describeTransition(transition)}</p>
+    {transition.public_reason ? <p data-public-reason>Support: {transition.public_reason}</p> : null}
     <p class="muted">
       <Instant at={transition.at} />
     </p>

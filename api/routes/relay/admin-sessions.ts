@@ -35,7 +35,7 @@ import { presentSession, type SessionLimits, SessionView } from '../../views/rel
 import { presentTransition, TransitionView } from '../../views/relay-transition.ts'
 import { presentStreamEvent, StreamEventView } from '../../views/stream-event.ts'
 import { route } from '../route.ts'
-import { maskedEmail, Reason, reasonDetail } from '../schemas.ts'
+import { maskedEmail, PublicReason, publicReasonDetail, Reason, reasonDetail } from '../schemas.ts'
 
 const ById = z.object({ id })
 const State = z.enum(relayStates)
@@ -165,7 +165,7 @@ export const disconnect = route.operator({
   summary: 'Disconnect a relay session',
   description: 'Ends a session at once, and for good. A stopped session is returned as it is. Safe to repeat.',
   params: ById,
-  body: z.object({ reason: storableText(500) }),
+  body: z.object({ reason: storableText(500), public_reason: PublicReason }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found'],
   handle: async ({ params, body, ip }, { sql, config, deliveries }) => {
@@ -177,9 +177,9 @@ export const disconnect = route.operator({
         action: 'session_disconnected',
         userId: session.userId,
         ip,
-        detail: { session_id: params.id, reason: body.reason },
+        detail: { session_id: params.id, reason: body.reason, ...publicReasonDetail(body) },
       })
-      return recordCommand(tx, params.id, 'disconnect', 'operator')
+      return recordCommand(tx, params.id, 'disconnect', 'operator', { publicReason: body.public_reason })
     })
     if (commanded) await deliveries.sendAndWait(commanded, workflowMillisMax)
     return ok({ session: presentForOperator(await existing(params.id, sql), config.relay) })
@@ -192,7 +192,7 @@ export const transition = route.operator({
   description:
     'Makes one of the possible transitions by hand. Its workflow decides whether it is possible from the current state. After a 503 the transition has not happened and will not happen.',
   params: ById,
-  body: z.object({ to: State, reason: Reason }),
+  body: z.object({ to: State, reason: Reason, public_reason: PublicReason }),
   answers: { 200: z.object({ session: OperatorSession }) },
   refuses: ['not_found', 'invalid_transition'],
   handle: async ({ params, body, ip }, services) => {
@@ -215,6 +215,7 @@ interface OperatorTransition {
   readonly requestId: string
   readonly ip: string
   readonly reason?: string | undefined
+  readonly public_reason?: string | undefined
 }
 
 /** Records the request first. The audit entry of its success is written together with the transition. */
@@ -222,7 +223,12 @@ const recordTransitionRequest = (sql: Database, request: OperatorTransition): Pr
   sql.begin(async (tx) => {
     const session = await existing(request.sessionId, tx)
     await auditTransition(tx, session, request, 'session_transition_requested')
-    await recordOperatorRequest(tx, request.sessionId, { id: request.requestId, ip: request.ip })
+    const { requestId, ip, public_reason: publicReason } = request
+    await recordOperatorRequest(tx, request.sessionId, {
+      id: requestId,
+      ip,
+      ...(publicReason === undefined ? {} : { publicReason }),
+    })
     return session
   }) as Promise<RelaySessionRow>
 
@@ -232,7 +238,13 @@ const auditTransition = (sql: Sql, { userId }: RelaySessionRow, request: Operato
     action,
     userId,
     ip: request.ip,
-    detail: { session_id: request.sessionId, to: request.to, request_id: request.requestId, ...reasonDetail(request) },
+    detail: {
+      session_id: request.sessionId,
+      to: request.to,
+      request_id: request.requestId,
+      ...reasonDetail(request),
+      ...publicReasonDetail(request),
+    },
   })
 
 /** A request without a result in time is withdrawn, which rules out that its transition happens later. */

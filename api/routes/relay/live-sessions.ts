@@ -313,7 +313,7 @@ export const stop = route.userOrApp({
       body.session_id === undefined ? { connectionId: body.connection_id ?? '' } : { sessionId: body.session_id }
     // The account is read while the workflow carries out the command.
     const [session, stored] = await Promise.all([
-      stopSession(caller.userId, by, body.immediate ? 'stop_now' : 'stop', services),
+      stopSession(caller, by, body.immediate ? 'stop_now' : 'stop', services),
       getStoredStreamToken(services.sql, caller.userId),
     ])
     if (!session) throw new Refusal('not_found')
@@ -323,14 +323,15 @@ export const stop = route.userOrApp({
 
 /** @returns the session after the stop, or as it stopped before; undefined when the user has no such session. */
 async function stopSession(
-  userId: string,
+  caller: TokenUser | AppCaller,
   by: SessionAddress,
   command: 'stop' | 'stop_now',
   services: Services,
 ): Promise<ShownSessionRow | undefined> {
-  const commanded = await recordUserCommand(services.sql, userId, by, command)
+  const { userId } = caller
+  const commanded = await recordUserCommand(services.sql, userId, by, command, caller)
   if (commanded) return carryOut(commanded, [commanded], services)
   const session = await findOwnedSession(services.sql, userId, by)
   // A live one has begun since: the connection's session had just stopped.
-  return session && session.state !== 'stopped' ? stopSession(userId, by, command, services) : session
+  return session && session.state !== 'stopped' ? stopSession(caller, by, command, services) : session
 }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { fakeInstanceId } from '../../support/fake-relay-provider.ts'
 import { markup, startOperatorConsole } from '../../support/operator-console.ts'
+import type { History } from '../../support/relays.ts'
 
 const { service, browser } = await startOperatorConsole({ SVC_TEMPORAL_UI_URL: 'http://ui.example/' })
 const { api } = service
@@ -95,6 +96,21 @@ test('a disconnect needs a reason, ends the relay and is audited', async () => {
   const [entry] = await api.sql`
     select detail from audit_entries where user_id = ${user.userId} and action = 'session_disconnected'`
   expect(entry?.detail).toEqual({ session_id: id, reason: 'abuse' })
+})
+
+test('a public reason is shown to the owner and to operators, and none is needed', async () => {
+  const { user, id, path } = await activeRelay()
+  const act = async (to: string, publicReason: string) =>
+    browser.submit(await browser.open(path), `${path}/transition`, {
+      to,
+      reason: 'a secret',
+      public_reason: publicReason,
+    })
+  await act('grace', ' ')
+  expect((await act('active', 'A test of ours.')).text).toContain('Public reason: A test of ours.')
+  const { body } = await api.get<History>(`/relay/sessions/${id}`, { bearer: user.bearer })
+  expect(body.transitions.map(({ public_reason }) => public_reason)).toEqual([null, null, 'A test of ours.'])
+  expect(JSON.stringify(body)).not.toContain('secret')
 })
 
 test('a legal transition by hand is made, and a refused one is reported', async () => {

@@ -42,7 +42,7 @@ test.each([
 })
 
 test('a transition is described with its initiator', () => {
-  const transition = { from: 'active', to: 'grace', at: '2026-11-21T12:00:00Z' } as const
+  const transition = { from: 'active', to: 'grace', at: '2026-11-21T12:00:00Z', public_reason: null } as const
   expect(describeTransition({ ...transition, reason: 'stop_requested', initiator: 'user' })).toBe(
     'Stop requested by you',
   )

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { startFakeRelayService } from '../../support/fake-relays.ts'
+import { operator } from '../../support/relays.ts'
 import { freeSiteUrl, startSite } from '../../support/site.ts'
 
 const siteUrl = await freeSiteUrl()
@@ -223,4 +224,13 @@ test('what a stream did is shown among the transitions of its relay, in the orde
   const places = [...texts, 'Stop requested by you'].map((text) => page.text.indexOf(text))
   expect(places.every((place) => place > 0)).toBe(true)
   expect(places).toEqual(places.toSorted((a, b) => a - b))
+})
+
+test('what support says about a disconnect is shown, and its internal reason is not', async () => {
+  const { browser, session_id } = await newRelay(video)
+  const ending = { reason: 'a secret', public_reason: 'Music that was reported.' }
+  await service.api.post(`/admin/sessions/${session_id}/disconnect`, ending, { headers: operator })
+  const { text } = await browser.open(`/history/${session_id}`)
+  expect(text).toContain('Support: Music that was reported.')
+  expect(text).not.toContain('secret')
 })

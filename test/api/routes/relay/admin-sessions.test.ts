@@ -6,7 +6,7 @@ import { maskEmail } from '../../../../domain/identity/masked-email.ts'
 import { type ErrorBody, statusAndCode, streamTokenOf } from '../../../support/api.ts'
 import { fakeInstanceId } from '../../../support/fake-relay-provider.ts'
 import { type FakeRelayService, startFakeRelayService } from '../../../support/fake-relays.ts'
-import { eventually, type OneSession, operator, operatorPassword } from '../../../support/relays.ts'
+import { eventually, type History, type OneSession, operator, operatorPassword } from '../../../support/relays.ts'
 
 const regions = JSON.stringify([
   { region: 'here', display_name: 'Here', provider: 'local', default: true },
@@ -95,6 +95,7 @@ describe('a session', () => {
           to: 'active',
           reason: 'relay_ready',
           initiator: 'operator',
+          public_reason: null,
           at: expect.stringMatching(/Z$/),
         },
       ],
@@ -128,6 +129,33 @@ describe('a session', () => {
     expect(statusAndCode(await post(`/sessions/${randomUUID()}/disconnect`, { reason: 'x' }))).toEqual([
       404,
       'not_found',
+    ])
+  })
+
+  test('shows its owner the public reason of an operator, and never the other one', async () => {
+    const { user, session } = await startBoundSession()
+    const id = session.session_id
+    await transition(id, 'active')
+    const tooLong = { reason: 'x', public_reason: 'x'.repeat(201) }
+    for (const path of ['disconnect', 'transition'])
+      expect(statusAndCode(await post(`/sessions/${id}/${path}`, { to: 'grace', ...tooLong }))).toEqual([
+        400,
+        'invalid_request',
+      ])
+    const toGrace = { to: 'grace', reason: 'a secret of ours', public_reason: 'We move this relay.' }
+    expect((await post(`/sessions/${id}/transition`, toGrace)).status).toBe(200)
+    const ending = { reason: 'another secret', public_reason: 'Music that was reported.' }
+    expect((await post(`/sessions/${id}/disconnect`, ending)).status).toBe(200)
+    const own = await service.api.get<History>(`/relay/sessions/${id}`, { bearer: user.bearer })
+    expect(own.body.transitions).toMatchObject([
+      { to: 'active', public_reason: null },
+      { to: 'grace', initiator: 'operator', public_reason: 'We move this relay.' },
+      { to: 'stopped', initiator: 'operator', public_reason: 'Music that was reported.' },
+    ])
+    expect(JSON.stringify(own.body)).not.toContain('secret')
+    expect((await service.history(id)).transitions).toEqual(own.body.transitions)
+    expect((await findAuditEntries(user.userId, 'session_disconnected')).map(({ detail }) => detail)).toEqual([
+      { session_id: id, ...ending },
     ])
   })
 
