@@ -2894,11 +2894,59 @@ export interface components {
             reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
             /** @enum {string} */
             initiator: "user" | "operator" | "relay" | "timer" | "system";
+            /** @description What an operator who caused it says to the owner. */
+            public_reason?: string;
             /**
              * @description Only of the last transition, where there is one.
              * @enum {string}
              */
             detail?: "capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable";
+        } | {
+            /** @constant */
+            kind: "command";
+            /** Format: date-time */
+            at: string;
+            /**
+             * @description `run`: start, or come back from a stop. `stop_now` and `disconnect`: at once.
+             * @enum {string}
+             */
+            command: "run" | "stop" | "stop_now" | "disconnect";
+            /** @enum {string} */
+            initiator: "user" | "operator" | "relay" | "timer" | "system";
+            /** @description The app or plugin that gave it, by its name. A plugin chooses its own. */
+            client: string | null;
+            /** @description What an operator who gave it says to the owner. */
+            public_reason?: string;
+        } | {
+            /** @constant */
+            kind: "links_changed";
+            /** Format: date-time */
+            at: string;
+            /** @description The number of links. */
+            from: number;
+            /** @description The number of links. */
+            to: number;
+        } | {
+            /** @enum {string} */
+            kind: "player_joined" | "player_left";
+            /** Format: date-time */
+            at: string;
+            /** @description How many play after it. */
+            players: number;
+        } | {
+            /** @constant */
+            kind: "caller_refused";
+            /** Format: date-time */
+            at: string;
+            /** @enum {string} */
+            reason: "unauthorized" | "overload" | "bad_mode" | "conflict" | "down" | "bad_request" | "version" | "passphrase" | "engine" | "srt_at_srtla_port" | "srtla_at_srt_port";
+            /**
+             * @description What the caller wanted to be.
+             * @enum {string}
+             */
+            role: "publisher" | "player";
+            /** @description The callers since the last event of this reason and role, ten seconds before or longer ago. */
+            count: number;
         };
         RelayImage: {
             image_id: string;

@@ -1,6 +1,8 @@
 /** What happened in a session, beside the points of its stream record, in one list. */
 import type { Initiator, LossCause, RelayReason, RelayState, SessionDetail } from '../../domain/relay/session.ts'
 import type { Sql } from '../connection.ts'
+import { type CommandRow, listCommands } from './commands.ts'
+import { listPathEvents, type PathEventRow } from './path-events.ts'
 import { listReplacements } from './replacements.ts'
 import { listStreamEvents, type StreamEventRow } from './stream-events.ts'
 import type { TimeRange } from './stream-record.ts'
@@ -21,9 +23,12 @@ interface TransitionEventRow {
   readonly initiator: Initiator
   /** Null for another transition than the last one. */
   readonly detail: SessionDetail | null
+  readonly publicReason: string | null
 }
 
-export type RecordEventRow = StreamEventRow | ReplacementEventRow | TransitionEventRow
+type CommandEventRow = { readonly kind: 'command' } & CommandRow
+
+export type RecordEventRow = StreamEventRow | PathEventRow | ReplacementEventRow | TransitionEventRow | CommandEventRow
 
 type EventSource = (sql: Sql, sessionId: string) => Promise<readonly RecordEventRow[]>
 
@@ -37,12 +42,21 @@ const listReplacementEvents: EventSource = async (sql, sessionId) =>
 
 const listTransitionEvents: EventSource = (sql, sessionId) =>
   sql<TransitionEventRow[]>`
-    select 'transition' as kind, t.at, t.to_state as state, t.reason, t.initiator,
+    select 'transition' as kind, t.at, t.to_state as state, t.reason, t.initiator, t.public_reason,
       case when t.version = s.version then s.detail end as detail
     from relay_transitions t join relay_sessions s on s.id = t.session_id where s.id = ${sessionId} order by t.version`
 
+const listCommandEvents: EventSource = async (sql, sessionId) =>
+  (await listCommands(sql, sessionId)).map((row) => ({ kind: 'command', ...row }))
+
 /** Of events at the same time, those of an earlier source come first. */
-const sources: readonly EventSource[] = [listTransitionEvents, listReplacementEvents, listStreamEvents]
+const sources: readonly EventSource[] = [
+  listCommandEvents,
+  listTransitionEvents,
+  listReplacementEvents,
+  listStreamEvents,
+  listPathEvents,
+]
 
 /** The events of a session within a range, its ends included, the first one first. */
 export async function listRecordEvents(

@@ -5,6 +5,7 @@ import { packPoint } from '../../../../domain/relay/stream-record.ts'
 import { type ErrorBody, type GivenUser, statusAndCode } from '../../../support/api.ts'
 import { highLimits } from '../../../support/environment.ts'
 import { startFakeRelayService } from '../../../support/fake-relays.ts'
+import { operator } from '../../../support/relays.ts'
 import { longRelayTimeouts } from '../../../support/subscribers.ts'
 
 const service = await startFakeRelayService({
@@ -70,6 +71,7 @@ describe('the record of a session', () => {
     expect(Date.parse(at)).toBeGreaterThan(Date.parse(body.from) - 10_000)
     expect(Date.parse(at)).toBeLessThan(Date.parse(body.to))
     expect(body.events).toEqual([
+      { kind: 'command', at: body.from, command: 'run', initiator: 'user', client: null },
       { kind: 'transition', at: expect.any(String), state: 'active', reason: 'relay_ready', initiator: 'relay' },
       { kind: 'stream_started', at: expect.any(String), bitrate_kbps: 5000 },
     ])
@@ -80,6 +82,7 @@ describe('the record of a session', () => {
     expect(ended.to).toBe(last?.stoppedAt.toISOString())
     expect(ended.events).toMatchObject([
       ...body.events,
+      { kind: 'command', command: 'stop_now', initiator: 'user' },
       { kind: 'transition', state: 'grace', reason: 'stop_requested', initiator: 'user' },
       { kind: 'transition', state: 'stopped', at: ended.to },
       { kind: 'stream_ended', at: ended.to },
@@ -94,9 +97,50 @@ describe('the record of a session', () => {
       from relay_sessions where id = ${id}`
     await sql`update relay_sessions set detail = 'relay_replaced' where id = ${id}`
     expect((await show(user, id)).body.events).toMatchObject([
+      { kind: 'command' },
       { kind: 'relay_replaced', away_seconds: 8.2, cause: 'relay_gone' },
       { kind: 'transition', state: 'active', detail: 'relay_replaced' },
       { kind: 'stream_started' },
+    ])
+  })
+
+  test('has what happened on the signal path, and the commands with who gave them', async () => {
+    const { user, id } = await startStreaming()
+    const plugin = await service.api.given.signIn(user, 'Deck of Ada')
+    const path_events = [
+      { seq: 1, kind: 'links_changed', age_ms: 0, from: 3, to: 2 },
+      { seq: 2, kind: 'player_joined', age_ms: 0, players: 2 },
+      { seq: 3, kind: 'caller_refused', age_ms: 0, reason: 'conflict', role: 'publisher', count: 7 },
+    ]
+    await service.sendReport(id, { stats: { ...stats, started_at_ms: 1 }, path_events })
+    await service.api.post('/relay/stop', { session_id: id }, { bearer: plugin.bearer })
+    const ending = { reason: 'a secret', public_reason: 'Music that was reported.' }
+    await service.api.post(`/admin/sessions/${id}/disconnect`, ending, { headers: operator })
+    const { events } = (await show(user, id)).body
+    const at = expect.any(String)
+    expect(events.slice(3)).toEqual([
+      { kind: 'links_changed', at, from: 3, to: 2 },
+      { kind: 'player_joined', at, players: 2 },
+      { kind: 'caller_refused', at, reason: 'conflict', role: 'publisher', count: 7 },
+      { kind: 'command', at, command: 'stop', initiator: 'user', client: 'Deck of Ada' },
+      { kind: 'transition', at, state: 'grace', reason: 'stop_requested', initiator: 'user' },
+      {
+        kind: 'command',
+        at,
+        command: 'disconnect',
+        initiator: 'operator',
+        client: null,
+        public_reason: ending.public_reason,
+      },
+      {
+        kind: 'transition',
+        at,
+        state: 'stopped',
+        reason: 'force_disconnected',
+        initiator: 'operator',
+        public_reason: ending.public_reason,
+      },
+      { kind: 'stream_ended', at, bitrate_kbps: 0 },
     ])
   })
 
@@ -115,15 +159,15 @@ describe('the record of a session', () => {
   test('is shown for the range that is asked for', async () => {
     const { user, id } = await startStreaming()
     const whole = (await show(user, id)).body
-    const [transition, started] = whole.events
-    const later = new Date(Date.parse(started?.at ?? '') + 60_000).toISOString()
-    const upToFirst = (await show(user, id, { to: transition?.at ?? '' })).body
-    expect(upToFirst).toMatchObject({ from: whole.from, to: transition?.at, events: [transition] })
+    const [started, last] = whole.events.slice(-2)
+    const later = new Date(Date.parse(last?.at ?? '') + 60_000).toISOString()
+    const upToStart = (await show(user, id, { to: started?.at ?? '' })).body
+    expect(upToStart).toMatchObject({ from: whole.from, to: started?.at, events: whole.events.slice(0, -1) })
     const ahead = (await show(user, id, { from: later, to: '2100-01-01T01:00:00+01:00' })).body
     expect(ahead).toMatchObject({ from: later, to: '2100-01-01T00:00:00.000Z', points: [], events: [] })
-    const since = (await show(user, id, { from: started?.at ?? '' })).body
+    const since = (await show(user, id, { from: last?.at ?? '' })).body
     expect(since.points).toEqual(whole.points)
-    expect(since.events.at(-1)).toEqual(started)
+    expect(since.events.at(-1)).toEqual(last)
     const evening = await addEvening(user.userId, 2)
     const { from } = (await show(user, evening)).body
     const at = (seconds: number) => new Date(Date.parse(from) + seconds * 1000).toISOString()
