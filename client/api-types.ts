@@ -163,7 +163,7 @@ export interface paths {
         put?: never;
         /**
          * Mail the verification link again
-         * @description Mails another verification link. Does nothing if the address is verified. Safe to repeat.
+         * @description Mails another verification link. Does nothing if the address is verified. Where the service offers a free test time, which needs a link of ours, it is also mailed to an address that only a sign-in provider verified. Safe to repeat.
          *
          *     **Limit:** 5 requests a minute for each account (`forgot`), unless the service is configured otherwise.
          */
@@ -827,7 +827,7 @@ export interface paths {
         };
         /**
          * Show the relay time of the cycle
-         * @description The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case.
+         * @description The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case. In a free test time the included time is what was used and what remains, and the relay ends with it.
          *
          *     **Limit:** 30 requests a minute for each account (`usage`), unless the service is configured otherwise.
          */
@@ -1076,6 +1076,8 @@ export interface paths {
          *     Send a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.
          *
          *     Refused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).
+         *
+         *     Where the service offers a free test time, an account without a plan is also refused while no mail of ours has verified its address (`email_not_verified`), once the time is used up (`trial_ended`), or when several test times have begun in its network within a day (`trial_network_limit`). Such a start takes none of the last places of a region (`trial_region_busy`).
          *
          *     **Limit:** 6 requests a minute for each account (`relay_start`), unless the service is configured otherwise.
          */
@@ -2635,7 +2637,7 @@ export interface components {
             /** @enum {string} */
             relay_access_status: "enabled" | "disabled";
             /** @enum {string} */
-            reason_code: "ok" | "plan_required" | "operator_disabled" | "usage_exhausted" | "deletion_scheduled";
+            reason_code: "ok" | "trial" | "plan_required" | "operator_disabled" | "usage_exhausted" | "deletion_scheduled";
             /** @enum {string} */
             plan_tier: "free" | "paid";
             /** @enum {string} */
@@ -2648,12 +2650,14 @@ export interface components {
              * @description When the newest relays beyond the limit end. Absent while no relay is beyond it.
              */
             surplus_ends_at?: string;
+            /** @description The free test time. Absent with a plan, and where there is none. */
+            trial?: components["schemas"]["Trial"];
         };
         /** @description The body of every error. */
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
@@ -2805,7 +2809,7 @@ export interface components {
             state: "provisioning" | "active" | "grace" | "stopped";
             reason: string;
             /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
-            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
+            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended") | null;
             region: string;
             relay_host_masked: string | null;
             /** Format: date-time */
@@ -2998,7 +3002,7 @@ export interface components {
             state: "provisioning" | "active" | "grace" | "stopped";
             reason: string;
             /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
-            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
+            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended") | null;
             region: string;
             relay_host_masked: string | null;
             /** Format: date-time */
@@ -3033,7 +3037,7 @@ export interface components {
             /** @enum {string} */
             reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
             /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
-            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
+            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended") | null;
             /** @enum {string} */
             initiator: "user" | "operator" | "relay" | "timer" | "system";
             /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
@@ -3173,6 +3177,15 @@ export interface components {
             token_type: "Bearer";
             expires_in: number;
         };
+        Trial: {
+            remaining_seconds: number;
+            total_seconds: number;
+            /**
+             * @description `open`: one relay can be started. `address_unverified`: not before the user opens the link in a mail of ours. `ended`: used up.
+             * @enum {string}
+             */
+            state: "open" | "address_unverified" | "ended";
+        };
         Usage: {
             /** Format: date-time */
             cycle_start: string;
@@ -3187,6 +3200,8 @@ export interface components {
             enforcement: "report" | "enforce";
             /** Format: date-time */
             as_of: string;
+            /** @description The free test time. Absent with a plan, and where there is none. */
+            trial?: components["schemas"]["Trial"];
         };
         User: {
             /** Format: uuid */
@@ -3283,8 +3298,8 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description capacity_exhausted, temporarily_unavailable */
-        "capacity_exhausted.temporarily_unavailable": {
+        /** @description capacity_exhausted, temporarily_unavailable, trial_region_busy */
+        "capacity_exhausted.temporarily_unavailable.trial_region_busy": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "Retry-After": components["headers"]["Retry-After"];
@@ -3316,6 +3331,16 @@ export interface components {
         };
         /** @description email_not_verified, insufficient_scope */
         "email_not_verified.insufficient_scope": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description email_not_verified, insufficient_scope, relay_access_denied, relay_limit_reached, trial_ended, trial_network_limit, usage_exhausted */
+        "email_not_verified.insufficient_scope.relay_access_denied.relay_limit_reached.trial_ended.trial_network_limit.usage_exhausted": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3406,16 +3431,6 @@ export interface components {
         };
         /** @description insufficient_scope, recent_sign_in_required */
         "insufficient_scope.recent_sign_in_required": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description insufficient_scope, relay_access_denied, relay_limit_reached, usage_exhausted */
-        "insufficient_scope.relay_access_denied.relay_limit_reached.usage_exhausted": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -5246,6 +5261,8 @@ export interface operations {
                         enforcement: "report" | "enforce";
                         /** Format: date-time */
                         as_of: string;
+                        /** @description The free test time. Absent with a plan, and where there is none. */
+                        trial?: components["schemas"]["Trial"];
                         /** @description Relay time at the end of the cycle at its average pace so far. Null on the first day of a cycle. */
                         forecast_seconds: number | null;
                         /** @description When the included relay time is used up at that pace. Null when it lasts, or is used up already. */
@@ -5732,14 +5749,14 @@ export interface operations {
             };
             400: components["responses"]["idempotency_key_invalid.idempotency_key_required.invalid_request"];
             401: components["responses"]["unauthorized"];
-            403: components["responses"]["insufficient_scope.relay_access_denied.relay_limit_reached.usage_exhausted"];
+            403: components["responses"]["email_not_verified.insufficient_scope.relay_access_denied.relay_limit_reached.trial_ended.trial_network_limit.usage_exhausted"];
             409: components["responses"]["connection_limit"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             422: components["responses"]["idempotency_key_reused"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
-            503: components["responses"]["capacity_exhausted.temporarily_unavailable"];
+            503: components["responses"]["capacity_exhausted.temporarily_unavailable.trial_region_busy"];
         };
     };
     listLiveRelays: {
@@ -5899,7 +5916,7 @@ export interface operations {
                             /** @enum {string} */
                             reason: "relay_ready" | "provision_failed" | "provision_timeout" | "health_lost" | "health_restored" | "start_requested" | "stop_requested" | "force_disconnected" | "grace_elapsed";
                             /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
-                            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
+                            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended") | null;
                             /** @enum {string} */
                             initiator: "user" | "operator" | "relay" | "timer" | "system";
                             /** @description Why the session left its normal run: the transition to the grace in which it ended, or else its last one. */
@@ -7614,7 +7631,7 @@ export interface operations {
                             state: "provisioning" | "active" | "grace" | "stopped";
                             reason: string;
                             /** @description What the reason leaves open. Of `provision_failed`, where it is known: the provider has no room, the service has reached a limit of its account at the provider, or its settings are wrong. Of `health_lost`: the relay is proved to be gone, or it is silent. Of `health_restored`: `relay_replaced` when another relay has taken over. Of an end: `relay_unstable` when the relays of the session were lost too often. */
-                            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
+                            detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended") | null;
                             region: string;
                             relay_host_masked: string | null;
                             /** Format: date-time */
@@ -8737,7 +8754,7 @@ export interface operations {
                             initiator: "user" | "operator" | "relay" | "timer" | "system";
                         } | null;
                         /** @description Why it could not be started, or was given up, where it is known. */
-                        detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable") | null;
+                        detail: ("capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended") | null;
                         /** Format: date-time */
                         created_at: string;
                     };

@@ -207,6 +207,13 @@ create table erased_accounts (
 
 create index erased_accounts_age on erased_accounts (erased_at);
 
+create table erased_trials (
+  address_hash bytea       not null primary key check (length(address_hash) = 32),
+  erased_at    timestamptz not null default now()
+);
+
+create index erased_trials_erased on erased_trials (erased_at);
+
 create table idempotency_keys (
   user_id      uuid        not null references users(id) on delete cascade,
   key          uuid        not null,
@@ -641,7 +648,7 @@ create table relay_sessions (
   operator_request        jsonb,
   instance_bound_at       timestamptz,
   instance_missing_since  timestamptz,
-  detail                  text check (detail = any (array['capacity', 'quota', 'configuration', 'relay_gone', 'relay_silent', 'relay_replaced', 'relay_unstable'])),
+  detail                  text check (detail = any (array['capacity', 'quota', 'configuration', 'relay_gone', 'relay_silent', 'relay_replaced', 'relay_unstable', 'trial_ended'])),
   ending_soon_notified_at timestamptz,
   relay_host_v6           text,
   binding                 integer     not null default 1,
@@ -774,6 +781,20 @@ create table subscriptions (
 
 create index subscriptions_user on subscriptions (user_id);
 
+create table trial_networks (
+  network_hash bytea         not null primary key check (length(network_hash) = 32),
+  starts       timestamptz[] not null,
+  last_at      timestamptz   not null
+);
+
+create index trial_networks_last on trial_networks (last_at);
+
+create table trials (
+  user_id      uuid        not null primary key references users(id) on delete cascade,
+  address_hash bytea       not null check (length(address_hash) = 32),
+  started_at   timestamptz not null default now()
+);
+
 create table usage_days (
   user_id       uuid    not null references users(id) on delete cascade,
   day           date    not null,
@@ -860,6 +881,7 @@ create table users (
   billing_mails_announced_at timestamptz default now(),
   play_with_keys_only        boolean     not null default false,
   stream_delay_seconds       integer     not null default 30 check (stream_delay_seconds >= 0 and stream_delay_seconds <= 600),
+  trial_address_hash         bytea check (length(trial_address_hash) = 32),
   constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
   constraint users_period_check check (period_end > period_start)
 );

@@ -10,12 +10,10 @@ import {
   CancellationScope,
   condition,
   continueAsNew,
-  isCancellation,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
-  sleep,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow'
@@ -28,13 +26,13 @@ import {
   isAwaitingReplacement,
   isInGraceFor,
   isLegalTransition,
-  latestEndAt,
   maxDurationAt,
   type RelaySessionEvent,
   type RelaySessionState,
 } from '../domain/relay/session.ts'
 import * as messages from './messages.ts'
 import { createProvisioning, createReplacing } from './relay-session-provisioning.ts'
+import { startTimers } from './relay-session-timers.ts'
 import { RelayStateAttribute } from './search-attributes.ts'
 
 const { writeTransitions } = proxyLocalActivities<RelaySessionActivities>({
@@ -245,7 +243,7 @@ function withEvent(session: RelaySessionState, event: RelaySessionEvent): RelayS
 /** Adopts the stored state. Postgres answers with durations; timers run by Temporal's clock. */
 function adopt(
   session: RelaySessionState,
-  { endsInMillis, commandSeq, ...stored }: StoredSessionState,
+  { endsInMillis, trialEndsInMillis, commandSeq, ...stored }: StoredSessionState,
 ): RelaySessionState {
   const ownDeadlineAt = stored.state === 'provisioning' ? (session.deadlineAt ?? provisioningEndsAt(session)) : null
   const isReplacing = isInGraceFor(session, 'health_lost') && isInGraceFor(stored, 'health_lost')
@@ -256,6 +254,9 @@ function adopt(
     ...(isReplacing || session.replacementId === undefined ? {} : { replacementId: null, lostInstanceId: null }),
     commandSeq: Math.max(session.commandSeq, commandSeq),
     deadlineAt: endsInMillis === null ? ownDeadlineAt : Date.now() + endsInMillis,
+    ...(trialEndsInMillis === undefined
+      ? {}
+      : { trialEndsAt: trialEndsInMillis === null ? null : Date.now() + trialEndsInMillis }),
   }
 }
 
@@ -275,42 +276,6 @@ function showDetails(session: RelaySessionState): RelaySessionState {
     `**${session.state}** (${session.reason})${until} · instance \`${session.instanceId ?? 'none'}\` · ${session.version} transitions`,
   )
   return session
-}
-
-/**
- * One timer for the current deadline and one for the longest duration. Their summaries are shown in the Temporal UI.
- */
-function startTimers(initial: RelaySessionState, enqueue: (event: RelaySessionEvent) => void) {
-  let armedFor: Millis | null = null
-  let armed: CancellationScope | undefined
-
-  const arm = ({ state, reason, deadlineAt }: RelaySessionState) => {
-    if (deadlineAt === armedFor) return
-    armed?.cancel()
-    armedFor = deadlineAt
-    if (deadlineAt === null) return
-    armed = new CancellationScope()
-    const summary = state === 'provisioning' ? 'provisioning deadline' : `grace after ${reason} ends`
-    startTimer(armed, deadlineAt, summary, () => {
-      armedFor = null
-      enqueue({ type: 'deadline' })
-    })
-  }
-
-  arm(initial)
-  startTimer(new CancellationScope(), latestEndAt(initial), 'longest duration', () => enqueue({ type: 'max_duration' }))
-  return { arm }
-}
-
-function startTimer(scope: CancellationScope, at: Millis, summary: string, onTime: () => void): void {
-  scope
-    .run(async () => {
-      await sleep(Math.max(1, at - Date.now()), { summary })
-      onTime()
-    })
-    .catch((error: unknown) => {
-      if (!isCancellation(error)) throw error
-    })
 }
 
 const snapshotOf = (session: RelaySessionState): messages.RelaySessionSnapshot => ({

@@ -33,7 +33,7 @@ export interface SubscriptionActivities {
   /** One page of all billing events of the account; null when the account was deleted. */
   readInbox(request: { userId: string; afterSeq: number }): Promise<InboxPage | null>
   /** One idempotent transaction. */
-  writeEntitlement(request: Omit<WriteRequest, 'addonNoticeSeconds'>): Promise<WriteOutcome>
+  writeEntitlement(request: Omit<WriteRequest, 'addonNoticeSeconds' | 'trialSeconds'>): Promise<WriteOutcome>
   /** Delivers stored disconnect commands to the account's relays. A job delivers what fails here some seconds later. */
   endRelays(request: { userId: string }): Promise<void>
 }
@@ -51,6 +51,7 @@ const pageBytesMax = 512 * 1024
 
 export function createSubscriptionActivities({ config, sql, sealing, relaySessions }: Deps): SubscriptionActivities {
   const { paymentGraceSeconds, addonNoticeSeconds } = config.billing
+  const { trialSeconds } = config.timeBank
   const notify = createNotify({ sealing, siteUrl: config.siteUrl })
   return {
     readInbox: async ({ userId, afterSeq }) => {
@@ -70,7 +71,7 @@ export function createSubscriptionActivities({ config, sql, sealing, relaySessio
       }
     },
 
-    writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds }, notify),
+    writeEntitlement: (request) => writeEntitlement(sql, { ...request, addonNoticeSeconds, trialSeconds }, notify),
 
     endRelays: async ({ userId }) => {
       const undelivered = (await listLiveSessions(sql, userId)).filter(

@@ -29,7 +29,9 @@ export async function watchUsage({ config: { timeBank }, sql, log, notify }: Dep
   for (let start = 0; start < accounts.length; start += batchAccountsMax) {
     const userIds = accounts.slice(start, start + batchAccountsMax)
     const measured = await findEntitlementsWithUsage(sql, userIds, timeBank)
-    const due = [...measured].flatMap(([userId, { usage, entitlement }]) =>
+    // The notices are about what a plan includes.
+    const planned = [...measured].filter(([, { entitlement }]) => entitlement.trial === null)
+    const due = planned.flatMap(([userId, { usage, entitlement }]) =>
       dueUsageNotices(usage.consumedSeconds, entitlement.includedSeconds).map((percent) => ({
         userId,
         cycleStart: usage.cycleStart,

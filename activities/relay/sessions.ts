@@ -67,7 +67,8 @@ export type CreateReplacementOutcome =
 
 export type { StoredSessionState }
 
-export interface WriteTransitionsRequest extends Omit<CountedTransitionsRequest, 'healthIntervalSeconds'> {
+export interface WriteTransitionsRequest
+  extends Omit<CountedTransitionsRequest, 'healthIntervalSeconds' | 'trialSeconds'> {
   /** When the workflow made the request, by Temporal's clock in milliseconds. */
   readonly at: number
 }
@@ -183,7 +184,8 @@ export function createRelaySessionActivities(deps: Deps): RelaySessionActivities
       clockSkew.observe('temporal', requested.at, Date.now())
       if (requested.cause === 'report_expected' && !(await awaitFirstReport(sql, requested.sessionId)))
         return { type: 'not_reported' }
-      const request = { ...requested, healthIntervalSeconds: config.relay.healthIntervalSeconds }
+      const { healthIntervalSeconds } = config.relay
+      const request = { ...requested, healthIntervalSeconds, trialSeconds: config.timeBank.trialSeconds }
       const outcome = await writeTransitions(sql, request, notify)
       if (outcome.type !== 'stored') return outcome
       if (outcome.isWritten) metrics.countTransitions(request, Date.now())

@@ -28,7 +28,7 @@ import { createNotify } from '../notifications/notifier.ts'
 import type { WorkerMetrics } from './metrics.ts'
 
 export interface FailingWorkflowDeps {
-  readonly config: Pick<Config, 'relay' | 'siteUrl'>
+  readonly config: Pick<Config, 'relay' | 'siteUrl' | 'timeBank'>
   readonly sql: Database
   readonly log: Logger
   readonly sealing: Sealing
@@ -105,6 +105,7 @@ async function stopSession(deps: FailingWorkflowDeps, sessionId: string): Promis
       operatorRequestId: null,
       settings: config.relay,
       healthIntervalSeconds: config.relay.healthIntervalSeconds,
+      trialSeconds: config.timeBank.trialSeconds,
     } as const
     const outcome = await writeTransitions(sql, request, createNotify({ sealing, siteUrl: config.siteUrl }))
     if (outcome.type !== 'stored') throw new Error(`session ${sessionId} could not be stopped: ${outcome.type}`)

@@ -15,6 +15,11 @@ export const refusals = {
   relay_access_denied: [403, 'Your plan does not include managed relays.'],
   relay_limit_reached: [403, 'All relays of your plan are in use. Stop one, or add one to your plan.'],
   usage_exhausted: [403, 'The included relay time of this cycle is used up.'],
+  trial_ended: [403, 'The free test time of this account is used up. Choose a plan to start relays.'],
+  trial_network_limit: [
+    403,
+    'Several free test times have begun in your network within a day. Try again tomorrow, or choose a plan.',
+  ],
   attempt_denied: [403, 'The sign-in was denied in the browser.'],
   recent_sign_in_required: [
     403,
@@ -51,6 +56,10 @@ export const refusals = {
   not_available: [501, 'This is not available yet.'],
   billing_provider_error: [502, 'The billing provider returned an error. Try again in a moment.'],
   temporarily_unavailable: [503, 'The service is temporarily unavailable. Try again.'],
+  trial_region_busy: [
+    503,
+    'The region keeps its last places for accounts with a plan. Choose another one, try again later, or choose a plan.',
+  ],
   capacity_exhausted: [503, 'The region is full. Choose another one, or try again later.'],
 } as const satisfies Record<string, readonly [number, string]>
 

@@ -1,5 +1,6 @@
 /** Change of an account's address: a link that is mailed to the new address confirms it. */
 import { recordAuditEntry } from '../../db/audit.ts'
+import { proveTrialAddress } from '../../db/billing/trials.ts'
 import type { Sql } from '../../db/connection.ts'
 import { deleteMailTokens } from '../../db/identity/mail-tokens.ts'
 import { changeEmail, findCredentials, findVerifiedEmail, isEmailTakenError } from '../../db/identity/users.ts'
@@ -59,6 +60,7 @@ async function replaceEmail(
   const former = (await findCredentials(tx, userId))?.email ?? null
   const formerVerified = await findVerifiedEmail(tx, userId)
   if (!(await changeEmail(tx, userId, email))) throw new Refusal('email_taken')
+  await proveTrialAddress(tx, services.sealing, userId, email)
   await deleteMailTokens(tx, userId)
   await recordAuditEntry(tx, { initiator: 'user', action: 'email_changed', userId, ip, detail: { former } })
   await sendSecurityMail(tx, services, userId, { subject: 'email_changed' }, formerVerified)

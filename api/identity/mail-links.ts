@@ -32,7 +32,12 @@ export async function sendMailLink(
   userId: string | undefined,
 ): Promise<void> {
   const token = createSecretToken()
-  const to = await insertMailToken(sql, { tokenHash: hashSecretToken(token), purpose, userId })
+  const to = await insertMailToken(sql, {
+    tokenHash: hashSecretToken(token),
+    purpose,
+    userId,
+    isForTrials: config.timeBank.trialSeconds > 0,
+  })
   if (to === undefined) return
   await mailer.send(sql, userId ?? null, {
     to,

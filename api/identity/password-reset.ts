@@ -1,6 +1,7 @@
 /** Reset of a forgotten password by a mailed link, which revokes all other access to the account. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordAuditEntry } from '../../db/audit.ts'
+import { proveTrialAddress } from '../../db/billing/trials.ts'
 import { lockUserByEmail, setPassword } from '../../db/identity/users.ts'
 import {
   isOwnershipProved,
@@ -70,6 +71,7 @@ export async function resetPassword(
       newStreamToken: createStreamToken(),
       reason: 'password_reset',
     })
+    await proveTrialAddress(tx, sealing, userId, email)
     await setPassword(tx, userId, passwordHash)
     const detail = { sign_ins_ended: secured.authSessionsRevoked, unlinked: secured.unlinked.join(' ') }
     await recordAuditEntry(tx, { initiator: 'user', action: 'password_reset', userId, ip: client.ip, detail })

@@ -204,6 +204,10 @@ const entitlementFields = (entitlement: Entitlement): Field[] => [
   ['plan', `${entitlement.plan_tier}, ${entitlement.plan_status}`],
   ['relays', `${entitlement.relay_access_status} (${entitlement.reason_code})`],
   ['in use', `${entitlement.active_managed_conns} of ${entitlement.max_concurrent_conns}`],
+  [
+    'trial',
+    entitlement.trial && `${formatDuration(entitlement.trial.remaining_seconds)} left (${entitlement.trial.state})`,
+  ],
   ['grace ends', formatTime(entitlement.grace_ends_at)],
 ]
 

@@ -3,13 +3,16 @@ import {
   type AccessReason,
   type AccessStatus,
   accessReason,
+  isAccessOpen,
   type PlanStatus,
   type PlanTier,
   relayLimit,
 } from '../../domain/billing/plans.ts'
+import { type Trial, type TrialFacts, trialOf, trialRelaysMax } from '../../domain/billing/trial.ts'
 import { includedSeconds, type UsageCycle, usageCycleAt } from '../../domain/billing/usage-cycle.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { Fragment, Sql } from '../connection.ts'
+import { findTrialFacts } from './trials.ts'
 import { findUsages, type Usage } from './usage.ts'
 
 type TimeBank = Config['timeBank']
@@ -25,8 +28,10 @@ export interface Entitlement {
   readonly graceEndsAt: Date | null
   /** When the relays beyond the limit end; null if there are none. */
   readonly surplusEndsAt: Date | null
-  /** Relay time that the plan includes in a cycle. */
+  /** Relay time that the plan includes in a cycle; of an account with a trial, what it used and what remains. */
   readonly includedSeconds: number
+  /** Of an account without a plan; null where it gets none. */
+  readonly trial: Trial | null
 }
 
 export interface EntitlementWithUsage {
@@ -40,7 +45,8 @@ export async function findEntitlement(sql: Sql, userId: string, timeBank: TimeBa
   if (!account) return undefined
   const isMeasured = isEnforced(timeBank) && accessWithoutUsage(account) === 'ok'
   const usages = await findUsages(sql, isMeasured ? [account] : [])
-  return decideEntitlement(account, usages.get(userId), timeBank)
+  const trials = await findTrials(sql, [account], timeBank)
+  return decideEntitlement(account, usages.get(userId), trials.get(userId), timeBank)
 }
 
 /** The entitlements and the relay time of accounts by their ids, without unknown accounts. */
@@ -62,14 +68,27 @@ async function addUsage(
   accounts: readonly Account[],
   timeBank: TimeBank,
 ): Promise<Map<string, EntitlementWithUsage>> {
-  const usages = await findUsages(sql, accounts)
+  const [usages, trials] = await Promise.all([findUsages(sql, accounts), findTrials(sql, accounts, timeBank)])
   return new Map(
     accounts.flatMap((account) => {
       const usage = usages.get(account.userId)
-      return usage ? [[account.userId, { usage, entitlement: decideEntitlement(account, usage, timeBank) }]] : []
+      if (!usage) return []
+      const entitlement = decideEntitlement(account, usage, trials.get(account.userId), timeBank)
+      return [[account.userId, { usage, entitlement }]]
     }),
   )
 }
+
+/** Without a statement where trials are off, and for accounts with a plan. */
+const findTrials = (
+  sql: Sql,
+  accounts: readonly Account[],
+  { trialSeconds }: TimeBank,
+): Promise<Map<string, TrialFacts>> =>
+  findTrialFacts(
+    sql,
+    trialSeconds === 0 ? [] : accounts.filter(({ planTier }) => planTier === 'free').map(({ userId }) => userId),
+  )
 
 export interface AccountRow {
   readonly userId: string
@@ -121,23 +140,31 @@ const toAccount = (row: AccountRow): Account => ({
 
 const isEnforced = ({ enforcement }: TimeBank): boolean => enforcement === 'enforce'
 
-const accessWithoutUsage = (account: Account): AccessReason => accessReason({ ...account, isUsageExhausted: false })
+const accessWithoutUsage = (account: Account): AccessReason =>
+  accessReason({ ...account, isUsageExhausted: false, isTrialOpen: false })
 
-function decideEntitlement(account: Account, usage: Usage | undefined, timeBank: TimeBank): Entitlement {
-  const limit = relayLimit(account)
-  const included = includedSeconds(limit, timeBank.hoursPerRelay)
+function decideEntitlement(
+  account: Account,
+  usage: Usage | undefined,
+  facts: TrialFacts | undefined,
+  timeBank: TimeBank,
+): Entitlement {
+  const included = includedSeconds(relayLimit(account), timeBank.hoursPerRelay)
   const isUsageExhausted = isEnforced(timeBank) && usage !== undefined && usage.consumedSeconds >= included
-  const reasonCode = accessReason({ ...account, isUsageExhausted })
+  const trial = facts ? trialOf(facts, timeBank.trialSeconds) : null
+  const reasonCode = accessReason({ ...account, isUsageExhausted, isTrialOpen: trial?.state === 'open' })
+  const limit = reasonCode === 'trial' ? trialRelaysMax : relayLimit(account)
   return {
     planTier: account.planTier,
     planStatus: account.planStatus,
-    relayAccessStatus: reasonCode === 'ok' ? 'enabled' : 'disabled',
+    relayAccessStatus: isAccessOpen(reasonCode) ? 'enabled' : 'disabled',
     reasonCode,
     activeManagedConns: account.activeManagedConns,
     maxConcurrentConns: limit,
     graceEndsAt: account.paymentGraceEndsAt,
     surplusEndsAt: account.activeManagedConns > limit ? account.surplusEndsAt : null,
-    includedSeconds: included,
+    includedSeconds: trial ? (usage?.consumedSeconds ?? 0) + trial.remainingSeconds : included,
+    trial,
   }
 }
 

@@ -42,6 +42,7 @@ export const exportedTables: readonly ExportedTable[] = [
       next_wake_at: internal,
       deletion_attempt_at: internal,
       deletion_attempts: internal,
+      trial_address_hash: secret,
     },
   },
   {
@@ -241,6 +242,7 @@ export const exportedTables: readonly ExportedTable[] = [
     leftOut: {},
   },
   { table: 'usage_days', columns: words('user_id day connection_id seconds'), leftOut: {} },
+  { table: 'trials', columns: words('user_id started_at'), leftOut: { address_hash: secret } },
   { table: 'usage_notices', columns: words('user_id cycle_start percent at'), leftOut: {} },
 ]
 

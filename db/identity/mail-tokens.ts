@@ -22,6 +22,8 @@ interface NewMailToken {
   readonly purpose: Exclude<MailPurpose, 'change_email'>
   /** Undefined runs the same query for no account. */
   readonly userId: string | undefined
+  /** Whether a link also goes to an address that only a sign-in provider verified: a trial needs a mail of our own. */
+  readonly isForTrials: boolean
 }
 
 /**
@@ -31,14 +33,15 @@ interface NewMailToken {
  */
 export const insertMailToken = async (
   sql: Sql,
-  { tokenHash, purpose, userId }: NewMailToken,
+  { tokenHash, purpose, userId, isForTrials }: NewMailToken,
 ): Promise<string | undefined> =>
   firstValue(sql<{ email: string }[]>`
     insert into mail_tokens (token_hash, user_id, purpose, email, expires_at)
     select ${tokenHash}, u.id, ${purpose}, u.email, now() + make_interval(secs => ${mailTokenSeconds[purpose]})
     from users u
     where u.id = ${userId ?? null} and u.email is not null and u.disabled_at is null
-      and (${purpose} <> 'verify_email' or u.email_verified_at is null) and ${hasRoomForLink(sql, purpose)}
+      and (${purpose} <> 'verify_email' or u.email_verified_at is null
+        or (${isForTrials} and u.trial_address_hash is null)) and ${hasRoomForLink(sql, purpose)}
     returning email`)
 
 /**
@@ -94,9 +97,11 @@ export const deleteMailTokens = async (sql: Sql, userId: string, purposes?: read
 /**
  * Whether a verification link, used or not, belongs to an account that has verified the address that the link was
  * mailed to. Expired links are known until they are deleted.
+ * @param isForTrials whether an unused link may still prove the address for a trial.
  */
-export const isOfVerifiedEmail = async (sql: Sql, tokenHash: Buffer): Promise<boolean> =>
+export const isOfVerifiedEmail = async (sql: Sql, tokenHash: Buffer, isForTrials: boolean): Promise<boolean> =>
   hasRow(sql`
     select from mail_tokens t join users u on u.id = t.user_id
     where t.token_hash = ${tokenHash} and t.purpose = 'verify_email' and lower(u.email) = lower(t.email)
-      and u.email_verified_at is not null and u.disabled_at is null`)
+      and u.email_verified_at is not null and u.disabled_at is null
+      and not (${isForTrials} and t.used_at is null and u.trial_address_hash is null)`)

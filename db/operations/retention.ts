@@ -3,6 +3,7 @@
  * its rows. Ended relay sessions have a rule of their own, since their relay time outlives them:
  * `session-retention.ts`.
  */
+import { erasedTrialDays } from '../../domain/billing/trial.ts'
 import {
   operatorNetworkDays,
   refreshTokenDays,
@@ -98,6 +99,11 @@ export const retentionRules: readonly Rule[] = [
     table: 'erased_accounts',
     isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${erasedAccountDays})`,
   },
+  { table: 'trial_networks', isExpired: (sql) => sql`last_at < now() - interval '1 day'` },
+  {
+    table: 'erased_trials',
+    isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${erasedTrialDays})`,
+  },
   {
     table: 'erased_account_subscriptions',
     isExpired: (sql) => sql`next_attempt_at is null and found_at < now() - make_interval(days => ${erasedAccountDays})`,
@@ -139,6 +145,7 @@ export const boundedTables = {
     'connections',
     'play_keys',
     'usage_days',
+    'trials',
   ],
   /** One row for each item of the configuration or of the program. */
   keptPermanently: [

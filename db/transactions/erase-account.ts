@@ -1,5 +1,6 @@
 /** Erases an account whose deletion is due. */
 import { recordAuditEntry } from '../audit.ts'
+import { keepTrialOfErased } from '../billing/trials.ts'
 import { type Database, first, firstValue, type Sql } from '../connection.ts'
 import { isUncancelled } from '../identity/account-deletion.ts'
 import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
@@ -42,6 +43,7 @@ export const eraseAccount = (sql: Database, userId: string): Promise<EraseOutcom
     await tx`
       delete from billing_customers c using subscriptions s
       where s.user_id = ${userId} and c.provider = s.provider and c.subscription_id = s.subscription_id`
+    await keepTrialOfErased(tx, userId)
     await tx`insert into erased_accounts (user_id) values (${userId}) on conflict do nothing`
     await recordAuditEntry(tx, { initiator: 'system', action: 'account_erased', detail: { account_id: userId } })
     await tx`delete from users where id = ${userId}`

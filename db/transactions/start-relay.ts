@@ -6,6 +6,7 @@
 import {
   candidateRegions,
   countFreePlaces,
+  forTrials,
   orderByRoom,
   type RegionLimit,
   type RegionUse,
@@ -16,6 +17,7 @@ import { displacedByStart, isStopping, type LiveSession } from '../../domain/rel
 import type { Config } from '../../platform/config/config.ts'
 import { imageKey, type RegionConfig } from '../../platform/config/regions.ts'
 import { countsAgainstLimit, type Entitlement, findEntitlement } from '../billing/entitlements.ts'
+import { beginTrial } from '../billing/trials.ts'
 import { type RequestSender, senderName } from '../clients.ts'
 import { type Database, first, type Sql } from '../connection.ts'
 import { claimWarmInstance } from '../fleet/instances.ts'
@@ -56,6 +58,8 @@ interface StartRequest {
   readonly rateLimitKey: string
   readonly rateLimit: number
   readonly timeBank: Config['timeBank']
+  /** Names the network of the client, in which so many trials may begin within a day. */
+  readonly networkHash: Buffer
   /** The id and the sealed tokens of the session that is reserved when none exists. */
   readonly sessionId: string
   readonly pairToken: SealedToken
@@ -79,7 +83,14 @@ export type StartOutcome =
   | { readonly type: 'rate_limited'; readonly window: RateLimitWindow }
   | { readonly type: 'denied'; readonly entitlement: Entitlement; readonly window: RateLimitWindow }
   | {
-      readonly type: 'limit_reached' | 'connection_limit' | 'region_full' | 'region_drained'
+      readonly type:
+        | 'limit_reached'
+        | 'connection_limit'
+        | 'region_full'
+        | 'region_drained'
+        | 'trial_relay_running'
+        | 'trial_network_limit'
+        | 'trial_region_busy'
       readonly window: RateLimitWindow
     }
 
@@ -140,11 +151,16 @@ async function admitAndStart(tx: Sql, request: StartRequest, commitWith: CommitW
   }
   if (!entitlement) throw new Error('a signed-in user has no row')
   if (entitlement.relayAccessStatus !== 'enabled') return { type: 'denied', entitlement, window }
-  if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns) return { type: 'limit_reached', window }
+  const isTrial = entitlement.reasonCode === 'trial'
+  if (entitlement.activeManagedConns >= entitlement.maxConcurrentConns)
+    return { type: isTrial ? 'trial_relay_running' : 'limit_reached', window }
   if (!isNamed) return { type: 'connection_limit', window }
   const resumed = existing && (await recordCommand(tx, existing.id, 'run', 'user', { sender: request.by }))
-  const region = resumed ? undefined : await chooseRegion(tx, request, candidates, uses)
-  if (region && 'type' in region) return { ...region, window }
+  const region = resumed ? undefined : await chooseRegion(tx, request, candidates, uses, isTrial)
+  if (region && 'type' in region)
+    return { type: isTrial && region.type === 'region_full' ? 'trial_region_busy' : region.type, window }
+  if (isTrial && !(await beginTrial(tx, request.userId, request.networkHash)))
+    return { type: 'trial_network_limit', window }
   const others = live.filter((session) => session !== existing)
   const displaced = await makeRoom(tx, others, entitlement.maxConcurrentConns)
   if (!region) {
@@ -213,13 +229,17 @@ type NoRegion = { readonly type: 'region_full' | 'region_drained' }
 /**
  * The region of the new session, which is locked. Without one the start is refused.
  * @param uses of the candidates.
+ * @param isTrial leaves the last places of each region to accounts with a plan.
  */
 async function chooseRegion(
   tx: Sql,
-  { region: requested, regions }: StartRequest,
-  candidates: readonly StartableRegion[],
+  { region: requested, regions: all }: StartRequest,
+  allowed: readonly StartableRegion[],
   uses: readonly RegionUse[],
+  isTrial: boolean,
 ): Promise<StartableRegion | NoRegion> {
+  const regions = isTrial ? all.map(forTrials) : all
+  const candidates = isTrial ? allowed.map(forTrials) : allowed
   if (candidates.length > 1) return chooseByRoom(tx, candidates, uses)
   const [open] = orderByRoom(candidates, uses)
   if (open) return open

@@ -12,6 +12,7 @@ import {
   storeEntitlement,
   storeSubscriptions,
 } from '../billing/subscriptions.ts'
+import { hasBegunTrial } from '../billing/trials.ts'
 import type { Database, Sql } from '../connection.ts'
 import { notifyOfEntitlement } from '../notifications/entitlement-notices.ts'
 import type { Notify } from '../notifications/settings.ts'
@@ -23,6 +24,8 @@ export interface WriteRequest extends NewEntitlement {
   /** The events that the entitlement was derived from, to be marked as applied. */
   readonly eventIds: readonly string[]
   readonly addonNoticeSeconds: number
+  /** The length of trials; 0 for none. */
+  readonly trialSeconds: number
 }
 
 export type WriteOutcome =
@@ -64,7 +67,7 @@ export const writeEntitlement = (sql: Database, request: WriteRequest, notify?: 
 async function endSurplusRelays(
   tx: Sql,
   before: LockedEntitlement,
-  { userId, entitlement, at, addonNoticeSeconds }: WriteRequest,
+  { userId, entitlement, at, addonNoticeSeconds, trialSeconds }: WriteRequest,
 ): Promise<{ surplusEndsAt: Date | null; disconnectedRelays: number; relays: readonly LiveRelay[] }> {
   const relays = await lockLiveRelays(tx, userId)
   const { surplusEndsAt, relaysToEnd } = decideSurplus({
@@ -74,6 +77,7 @@ async function endSurplusRelays(
     surplusEndsAt: before.surplusEndsAt?.getTime() ?? null,
     now: at,
     noticeMillis: addonNoticeSeconds * 1000,
+    hasTrial: trialSeconds > 0 && (await hasBegunTrial(tx, userId)),
   })
   for (const sessionId of relaysToEnd.toSorted()) await recordCommand(tx, sessionId, 'disconnect', 'system')
   return {

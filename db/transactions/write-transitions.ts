@@ -16,6 +16,7 @@ import type {
 } from '../../domain/relay/session.ts'
 import { isInGraceFor, replacementsPerHourMax } from '../../domain/relay/session.ts'
 import { recordAuditEntry } from '../audit.ts'
+import { findTrialMillisLeft } from '../billing/trials.ts'
 import { closeUsageInterval, closeUsageIntervalAt, openUsageInterval } from '../billing/usage-intervals.ts'
 import { type Database, first, hasRow, type Sql } from '../connection.ts'
 import { retireReplacements } from '../fleet/instances.ts'
@@ -52,6 +53,8 @@ export interface TransitionsRequest {
   readonly detail?: SessionDetail | null
   /** How often relays report. */
   readonly healthIntervalSeconds: number
+  /** The length of trials; 0 for none. */
+  readonly trialSeconds: number
 }
 
 /** The part of a session's row that its workflow keeps as its own state. */
@@ -64,6 +67,11 @@ export interface StoredSessionState {
   readonly commandSeq: number
   /** Until grace ends, in milliseconds from now; null outside of grace. */
   readonly endsInMillis: number | null
+  /**
+   * Until the time of the account's trial is used up, in milliseconds from now; null for a relay of a plan, and absent
+   * where there are no trials.
+   */
+  readonly trialEndsInMillis?: number | null
 }
 
 export type TransitionsOutcome =
@@ -119,19 +127,22 @@ export const writeTransitions = (
     const row = await lockSession(tx, request.sessionId)
     // The account was deleted together with its sessions, so this one counts as stopped.
     if (!row) return unchanged(stoppedWithAccount(request))
-    if (row.version !== request.version) return unchanged(storedState(row))
+    if (row.version !== request.version) return unchanged(await withTrial(tx, row, request, storedState(row)))
     if (row.commandSeq > request.commandSeq) {
       const command = { seq: row.commandSeq, command: row.command, initiator: row.commandInitiator }
       return { type: 'newer_command', command }
     }
     if (request.transitions.length === 0)
-      return (await hasMissedFirstReport(tx, row)) ? { type: 'reporting' } : unchanged(storedState(row))
+      return (await hasMissedFirstReport(tx, row))
+        ? { type: 'reporting' }
+        : unchanged(await withTrial(tx, row, request, storedState(row)))
     if (request.operatorRequestId !== null && request.operatorRequestId !== row.operatorRequest?.id)
       return { type: 'withdrawn' }
-    const objection = await objectTo(tx, row, request)
+    const objection = (await objectToTrialEnd(tx, row, request)) ?? (await objectTo(tx, row, request))
     if (objection) return objection
     if (await isUnstable(tx, request)) return { type: 'unstable' }
-    const { session, replacement } = await write(tx, row, request)
+    const { session: written, replacement } = await write(tx, row, request)
+    const session = await withTrial(tx, row, request, written)
     // What a transition notifies of is off by default.
     if (notify && row.hasEnabledNotifications)
       await notifyOfTransitions(tx, row.id, { transitions: request.transitions, replacement }, notify)
@@ -171,6 +182,29 @@ const storedState = (row: LockedSession): StoredSessionState => ({
   commandSeq: row.commandDeliveredSeq,
   endsInMillis: row.endsInMillis,
 })
+
+/** Adds when the trial ends, for a relay whose time is counted. */
+async function withTrial(
+  tx: Sql,
+  { userId }: LockedSession,
+  { trialSeconds }: TransitionsRequest,
+  session: StoredSessionState,
+): Promise<StoredSessionState> {
+  if (trialSeconds === 0) return session
+  const isCounted = session.state === 'active' || session.state === 'grace'
+  return { ...session, trialEndsInMillis: isCounted ? await findTrialMillisLeft(tx, userId, trialSeconds) : null }
+}
+
+/** The timer of a trial runs by Temporal's clock; the Time Bank and the account's plan of now decide. */
+async function objectToTrialEnd(
+  tx: Sql,
+  row: LockedSession,
+  { cause, trialSeconds }: TransitionsRequest,
+): Promise<TransitionsOutcome | undefined> {
+  if (cause !== 'trial_ended') return undefined
+  const trialEndsInMillis = await findTrialMillisLeft(tx, row.userId, trialSeconds)
+  return trialEndsInMillis === 0 ? undefined : unchanged({ ...storedState(row), trialEndsInMillis })
+}
 
 const stoppedWithAccount = ({ version, commandSeq }: TransitionsRequest): StoredSessionState => ({
   state: 'stopped',

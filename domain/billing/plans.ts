@@ -25,6 +25,7 @@ export const relayLimit = ({ planTier, addons }: { readonly planTier: PlanTier; 
 /** Why an account may or may not start relays. */
 export const accessReasons = [
   'ok',
+  'trial',
   'plan_required',
   'operator_disabled',
   'usage_exhausted',
@@ -43,6 +44,8 @@ interface AccessRequest {
   readonly isDeletionScheduled: boolean
   /** Whether the included relay time is used up, where that is enforced. */
   readonly isUsageExhausted: boolean
+  /** Whether an account without a plan has time of its trial left. */
+  readonly isTrialOpen: boolean
 }
 
 /** The first of several reasons is stated. */
@@ -51,9 +54,13 @@ export function accessReason({
   isEnabledByOperator,
   isDeletionScheduled,
   isUsageExhausted,
+  isTrialOpen,
 }: AccessRequest): AccessReason {
   if (!isEnabledByOperator) return 'operator_disabled'
   if (isDeletionScheduled) return 'deletion_scheduled'
-  if (planTier === 'free') return 'plan_required'
+  if (planTier === 'free') return isTrialOpen ? 'trial' : 'plan_required'
   return isUsageExhausted ? 'usage_exhausted' : 'ok'
 }
+
+/** Whether relays may be started for this reason. */
+export const isAccessOpen = (reason: AccessReason): boolean => reason === 'ok' || reason === 'trial'

@@ -24,6 +24,8 @@ interface SurplusRequest {
   /** Milliseconds since 1970. */
   readonly now: number
   readonly noticeMillis: number
+  /** Whether the account has begun a trial. Its relay ends by its own time. */
+  readonly hasTrial: boolean
 }
 
 export interface SurplusDecision {
@@ -34,13 +36,17 @@ export interface SurplusDecision {
 }
 
 /**
- * Without a plan all relays end at once. With fewer add-ons the newest relays beyond the limit end after a notice. A
- * further decrease starts the notice again; it is cancelled once all relays are within the limit.
+ * Without a plan all relays end at once, except those of a trial, which the account had no plan for before. With fewer
+ * add-ons the newest relays beyond the limit end after a notice. A further decrease starts the notice again; it is
+ * cancelled once all relays are within the limit.
  */
 export function decideSurplus(request: SurplusRequest): SurplusDecision {
   const { planBefore, plan, relays, surplusEndsAt, now, noticeMillis } = request
   const limit = relayLimit(plan)
-  if (limit === 0) return { surplusEndsAt: null, relaysToEnd: relays.map(({ id }) => id) }
+  if (limit === 0) {
+    const isTrial = request.hasTrial && relayLimit(planBefore) === 0
+    return { surplusEndsAt: null, relaysToEnd: isTrial ? [] : relays.map(({ id }) => id) }
+  }
   const surplus = findNewestBeyond(limit, relays)
   if (surplus.length === 0) return { surplusEndsAt: null, relaysToEnd: [] }
   const isDecrease = limit < relayLimit(planBefore)

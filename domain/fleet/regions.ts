@@ -26,6 +26,12 @@ export function capacityStatusOf({ capacity }: RegionLimit, { placesTaken, isDra
   return placesTaken >= capacity * limitedShare ? 'limited' : 'available'
 }
 
+/** The region as starts of trials see it: full from the share of its capacity on from which it is limited. */
+export const forTrials = <Region extends RegionLimit>(region: Region): Region => ({
+  ...region,
+  capacity: Math.ceil(region.capacity * limitedShare),
+})
+
 /** The region of a start that names none: the one that is configured as default, or else the first. */
 export const defaultRegionOf = <Region extends RegionLimit>(regions: readonly Region[]): Region | undefined =>
   regions.find((region) => region.default) ?? regions[0]

@@ -14,6 +14,8 @@ export function describeRelayEnd({ reason, initiator, cause, detail }: EndOfRela
   const isLost = cause?.reason === 'health_lost'
   if (detail === 'relay_unstable')
     return 'We replaced it three times within an hour, and it failed again. Start a new relay, in another region if you can.'
+  if (detail === 'trial_ended')
+    return 'The free test time of your account is used up. Choose a plan to start relays again.'
   switch (reason) {
     case 'provision_failed':
       return ['It could not be started.', detail && provisioningTexts[detail]].filter(Boolean).join(' ')

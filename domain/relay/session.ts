@@ -28,8 +28,17 @@ export type ProvisioningDetail = (typeof provisioningDetails)[number]
 export const lossCauses = ['relay_gone', 'relay_silent'] as const
 export type LossCause = (typeof lossCauses)[number]
 
-/** What a session's reason leaves open. `relay_unstable`: its instances were lost too often in an hour. */
-export const sessionDetails = [...provisioningDetails, ...lossCauses, 'relay_replaced', 'relay_unstable'] as const
+/**
+ * What a session's reason leaves open. `relay_unstable`: its instances were lost too often in an hour. `trial_ended`:
+ * the time of the account's trial is used up.
+ */
+export const sessionDetails = [
+  ...provisioningDetails,
+  ...lossCauses,
+  'relay_replaced',
+  'relay_unstable',
+  'trial_ended',
+] as const
 export type SessionDetail = (typeof sessionDetails)[number]
 
 /** A session whose instance is lost again after so many replacements within an hour ends. */
@@ -118,6 +127,8 @@ export interface RelaySessionState {
   readonly replacementId?: string | null
   /** When provisioning or grace ends, by Temporal's clock; null in the other states. */
   readonly deadlineAt: Millis | null
+  /** When the time of a trial is used up, by Temporal's clock; absent or null for a relay of a plan. */
+  readonly trialEndsAt?: Millis | null
 }
 
 export type RelaySessionEvent =
@@ -148,6 +159,8 @@ export type RelaySessionEvent =
   | { readonly type: 'idle' }
   | { readonly type: 'deadline' }
   | { readonly type: 'max_duration' }
+  /** The time of the account's trial may be used up. */
+  | { readonly type: 'trial_ended' }
   /** The workflow was cancelled, for example in the Temporal UI. */
   | { readonly type: 'cancelled' }
 
@@ -192,6 +205,10 @@ export function decideTransitions(
         : []
     case 'max_duration':
       return now >= latestEndAt(session) ? end(session, 'force_disconnected', 'timer') : []
+    case 'trial_ended':
+      return session.trialEndsAt != null && now >= session.trialEndsAt
+        ? end(session, 'force_disconnected', 'timer')
+        : []
     case 'deadline':
       return session.deadlineAt !== null && now >= session.deadlineAt ? endByDeadline(session) : []
     case 'cancelled':
@@ -217,7 +234,8 @@ export function detailOf(event: RelaySessionEvent): SessionDetail | null {
     case 'instance_gone':
       return 'relay_gone'
     case 'relay_unstable':
-      return 'relay_unstable'
+    case 'trial_ended':
+      return event.type
     default:
       return null
   }

@@ -156,7 +156,11 @@ const configOf = (v: Values) => ({
   billing: billingConfig(v),
   mail: mailConfig(v, siteUrlOf(v)),
   retention: retentionConfig(v),
-  timeBank: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
+  timeBank: {
+    hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY,
+    enforcement: v.SVC_TIME_BANK_ENFORCEMENT,
+    trialSeconds: v.SVC_TRIAL_SECONDS,
+  },
   trustedProxyHops: v.SVC_TRUSTED_PROXY_HOPS,
   rateLimits: v.SVC_RATE_LIMITS,
 })

@@ -267,6 +267,8 @@ export const variables = {
     'Included hours per cycle for each relay of the plan; 0 for no limit. Pages name them.'),
   SVC_TIME_BANK_ENFORCEMENT: all(z.enum(usageEnforcements).default('report'),
     '`report`, or `enforce`: an account that has used up its hours cannot start a relay before the next cycle; running relays continue.'),
+  SVC_TRIAL_SECONDS: apiAndWorker(seconds(0, 30 * 86_400, 0),
+    'Free test time of an account without a plan, for one relay and once per account: [billing.md](billing.md#test-time). 0 for none; `npm start` sets 3600.'),
   // The least periods cover what rules of the service look back at: a usage cycle, and 30 days of sign-ins.
   SVC_RETENTION_SESSION_DAYS: worker(days(35, 400),
     'Ended relay sessions are deleted after this time; their relay time is kept by day. All periods: [retention.md](retention.md).'),

@@ -31,6 +31,7 @@ export const transitionsRequest = (sessionId: string, fields: Partial<Transition
   operatorRequestId: null,
   settings,
   healthIntervalSeconds: 1,
+  trialSeconds: 0,
   ...fields,
 })
 

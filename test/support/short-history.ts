@@ -35,6 +35,7 @@ export async function startWithInput(
     rateLimitKey: userId,
     rateLimit: 1000,
     timeBank: config.timeBank,
+    networkHash: Buffer.alloc(32),
     ...createRelaySessionTokens(services.sealing),
   })
   if (outcome.type !== 'reserved') throw new Error(`expected the outcome reserved: ${outcome.type}`)

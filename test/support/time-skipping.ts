@@ -24,8 +24,11 @@ async function startEnvironment(path: string): Promise<TestWorkflowEnvironment> 
   return start().catch(start).catch(start)
 }
 
-/** Starts the server for the tests of a file, which must run sequentially because they share its time. */
-export async function startSkippingService(): Promise<SkippingService> {
+/**
+ * Starts the server for the tests of a file, which must run sequentially because they share its time.
+ * @param others variables of the service.
+ */
+export async function startSkippingService(others: Readonly<Record<string, string>> = {}): Promise<SkippingService> {
   const path = await findTestServer((text) => process.stderr.write(`[time skipping] ${text}\n`))
   installRuntimeOnce()
   const environment = await startEnvironment(path)
@@ -40,6 +43,7 @@ export async function startSkippingService(): Promise<SkippingService> {
     ...longRelayTimeouts,
     TEMPORAL_ADDRESS: environment.address,
     SVC_RELAY_MAX_SESSION_SECONDS: '2592000',
+    ...others,
   }
   const service = await startFakeRelayService({ variables })
   return {

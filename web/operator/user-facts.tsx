@@ -1,5 +1,5 @@
 /** What an account is, and what it may use. */
-import { DateTime, Day, formatHours } from '../time-text.tsx'
+import { DateTime, Day, formatDuration, formatHours } from '../time-text.tsx'
 import { Facts, None } from './facts.tsx'
 import { Identifier } from './identifier.tsx'
 import type { AccountDetail } from './operator-replies.ts'
@@ -49,6 +49,7 @@ const Deletion = ({ due }: { readonly due: string }) => (
 /** The codes of `GET /relay/entitlement` in words. */
 const reasonTexts: Readonly<Record<AccountDetail['entitlement']['reason_code'], string>> = {
   ok: 'It can start relays.',
+  trial: 'It has no plan, and time of its trial left.',
   plan_required: 'It has no plan.',
   deletion_scheduled: 'Its owner has scheduled the deletion of the account.',
   operator_disabled: 'An operator disabled its relays or the account.',
@@ -64,6 +65,9 @@ export const EntitlementFacts = ({ entitlement, usage }: EntitlementFactsProps) 
       values={{
         Relays: <Access entitlement={entitlement} />,
         'In use': `${entitlement.active_managed_conns} of ${entitlement.max_concurrent_conns} relays`,
+        Trial: entitlement.trial
+          ? `${formatDuration(entitlement.trial.remaining_seconds)} of ${formatDuration(entitlement.trial.total_seconds)} left`
+          : null,
         Plan: `${entitlement.plan_tier}, ${entitlement.plan_status}`,
         'Payment grace ends': entitlement.grace_ends_at === null ? null : <DateTime at={entitlement.grace_ends_at} />,
         'Relay time': `${formatHours(usage.consumed_seconds)} of ${formatHours(usage.included_seconds)}${

@@ -7,6 +7,7 @@ import { Day, formatHours } from '../time-text.tsx'
 import { Addons, isComplimentary, PlanForm, Purchases, Renewal } from './account-billing.tsx'
 import { PlanPrices } from './account-prices.tsx'
 import { FreePlan, PaidPlan } from './plan-cards.tsx'
+import { TrialTime } from './trial.tsx'
 
 interface PlanProps {
   readonly entitlement: Entitlement
@@ -70,6 +71,7 @@ const StatusBadge = ({ entitlement }: { readonly entitlement: Entitlement }) => 
 function IncludedRelays({ entitlement }: { readonly entitlement: Entitlement }) {
   const { reason_code: reason, active_managed_conns: used, max_concurrent_conns: limit } = entitlement
   if (reason === 'operator_disabled') return <>Relays are disabled for this account. Contact support.</>
+  if (entitlement.trial) return <>No plan. The test time below is for one managed relay.</>
   if (reason === 'plan_required')
     return (
       <>
@@ -92,10 +94,7 @@ export const RelayTime = ({ usage }: { readonly usage: Usage }) => (
     data-consumed-seconds={usage.consumed_seconds}
   >
     <h2 id="relay-time">Relay time</h2>
-    {usage.included_seconds > 0 ? <UsedOfIncluded usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
-    <p class="muted">
-      Since <Day at={usage.cycle_start} />. Resets on <Day at={usage.cycle_end} />.
-    </p>
+    {usage.trial ? <TrialTime trial={usage.trial} /> : <TimeOfCycle usage={usage} />}
     <p>
       <a class="link" href="/usage">
         <Icon name="chart-column" />
@@ -103,6 +102,15 @@ export const RelayTime = ({ usage }: { readonly usage: Usage }) => (
       </a>
     </p>
   </section>
+)
+
+const TimeOfCycle = ({ usage }: { readonly usage: Usage }) => (
+  <>
+    {usage.included_seconds > 0 ? <UsedOfIncluded usage={usage} /> : <p>{formatHours(usage.consumed_seconds)} used.</p>}
+    <p class="muted">
+      Since <Day at={usage.cycle_start} />. Resets on <Day at={usage.cycle_end} />.
+    </p>
+  </>
 )
 
 const UsedOfIncluded = ({ usage }: { readonly usage: Usage }) => (

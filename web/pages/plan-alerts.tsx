@@ -73,9 +73,9 @@ const SurplusRelays = ({ entitlement }: PlanAlertsProps) => {
   )
 }
 
-/** Used share of the included relay time in whole percent; 0 below 80, where no alert is shown. */
-function usedPercentOf({ consumed_seconds: used, included_seconds: included }: Usage): number {
-  const percent = included > 0 ? Math.floor((used * 100) / included) : 0
+/** Used share of the included relay time in whole percent; 0 below 80, where no alert is shown, and for a trial. */
+function usedPercentOf({ consumed_seconds: used, included_seconds: included, trial }: Usage): number {
+  const percent = included > 0 && !trial ? Math.floor((used * 100) / included) : 0
   return percent >= 80 ? percent : 0
 }
 

@@ -7,6 +7,7 @@ import { Icon } from '../icons.tsx'
 import type { Problem } from './messages.tsx'
 import { problemOf } from './refusal-text.ts'
 import { type RegionCapacity, RegionChoice } from './relays-regions.tsx'
+import { TrialTime } from './trial.tsx'
 
 /** The values of a submitted start form. */
 export interface StartFormValues {
@@ -26,6 +27,7 @@ const blockedTexts = {
   usage_exhausted: 'You’ve used all relay time of this cycle. Your account page shows when the next cycle begins.',
 } as const
 
+const trialBusyText = 'Your free test time is for one relay at a time. Stop it to start another.'
 const limitReachedText = 'All relays of your plan are in use. Stop one to start another.'
 
 interface StartRelayProps {
@@ -44,15 +46,18 @@ export function StartRelay(props: StartRelayProps) {
   const { entitlement, hasFailedPayment, regions, capacities, connectionIds, values } = props
   const name = values?.connectionId ?? unusedName(connectionIds)
   const blocked = blockedBy(entitlement)
-  const version = blocked?.code ?? [name, ...capacities.map(({ status }) => status)].join(' ')
+  const { trial } = entitlement
+  const shown = blocked ? [blocked.code] : [name, ...capacities.map(({ status }) => status)]
+  const version = [...shown, ...(trial ? [trial.state, Math.floor(trial.remaining_seconds / 60)] : [])].join(' ')
   return (
     <section class="card" aria-labelledby="start" data-part="start" data-version={version} data-blocked={blocked?.code}>
       <h2 id="start" tabIndex={-1}>
         Start a relay
       </h2>
+      {trial ? <TrialTime trial={trial} /> : null}
       {blocked ? (
         <>
-          <p>{blocked.text}</p>
+          {trial && trial.state !== 'open' ? null : <p>{blocked.text}</p>}
           <PurchaseLinks entitlement={entitlement} hasFailedPayment={hasFailedPayment} />
         </>
       ) : (
@@ -73,9 +78,9 @@ export function StartRelay(props: StartRelayProps) {
 
 /** Why the account cannot start a relay; undefined when it can. */
 export function blockedBy({ reason_code: code, active_managed_conns, max_concurrent_conns }: Entitlement) {
-  if (code !== 'ok') return { code, text: blockedTexts[code] }
+  if (code !== 'ok' && code !== 'trial') return { code, text: blockedTexts[code] }
   if (active_managed_conns < max_concurrent_conns) return undefined
-  return { code: 'relay_limit_reached', text: limitReachedText }
+  return { code: 'relay_limit_reached', text: code === 'trial' ? trialBusyText : limitReachedText }
 }
 
 const PurchaseLinks = ({
@@ -83,7 +88,7 @@ const PurchaseLinks = ({
   hasFailedPayment,
 }: Pick<StartRelayProps, 'entitlement' | 'hasFailedPayment'>) => {
   const { reason_code: reason, plan_status: status, max_concurrent_conns: limit } = entitlement
-  if (reason === 'plan_required')
+  if (reason === 'plan_required' || reason === 'trial')
     return (
       <>
         {hasFailedPayment ? (
@@ -148,7 +153,8 @@ export const formAlreadyUsed: Problem = {
 const problemTexts: Readonly<Record<string, string>> = {
   relay_access_denied: 'You can’t start a relay right now. The reason is shown below.',
   usage_exhausted: blockedTexts.usage_exhausted,
-  relay_limit_reached: limitReachedText,
+  relay_limit_reached: 'All relays that you may run are in use. Stop one to start another.',
+  email_not_verified: 'To use your free test time, open the link that we mail to your address. It is sent from below.',
   capacity_exhausted: 'This region takes no new relays right now. Choose another region, or try again in a minute.',
   invalid_request:
     'Check the name and the region. Names have 1 to 64 characters: letters, digits, dots, dashes and underscores.',

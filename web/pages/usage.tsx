@@ -5,6 +5,7 @@ import { formatCsv } from '../csv.ts'
 import { Icon } from '../icons.tsx'
 import type { PageHandler, Visit } from '../page.ts'
 import { UtcDay } from '../time-text.tsx'
+import { TrialTime } from './trial.tsx'
 import { DaysChart, DaysTable, nameOf, RelaysTable } from './usage-days.tsx'
 import { Forecast, UsageTiles } from './usage-summary.tsx'
 
@@ -58,8 +59,8 @@ const Usage = ({ usage }: UsageProps) => (
 
 const UsageOfCycle = ({ usage }: UsageProps) => (
   <>
-    <UsageTiles usage={usage} />
-    {usage.included_seconds > 0 ? <Forecast usage={usage} /> : null}
+    {usage.trial ? <TrialTime trial={usage.trial} /> : <UsageTiles usage={usage} />}
+    {usage.included_seconds > 0 && !usage.trial ? <Forecast usage={usage} /> : null}
     <section class="card" aria-labelledby="days">
       <h2 id="days">By day</h2>
       {usage.days.length === 0 ? (

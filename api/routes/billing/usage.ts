@@ -11,6 +11,7 @@ import { present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok } from '../../http/replies.ts'
 import { timestamp } from '../../http/schemas.ts'
+import { presentTrial, TrialView } from '../../views/trial.ts'
 import { route } from '../route.ts'
 
 /** Seconds are integers: clients parse them as 32-bit numbers. */
@@ -25,11 +26,12 @@ export const UsageView = z
     active_sessions: z.int(),
     enforcement: z.enum(usageEnforcements),
     as_of: timestamp,
+    trial: TrialView,
   })
   .meta({ id: 'Usage' })
 
 export function presentUsage(
-  { usage, entitlement: { includedSeconds: included } }: EntitlementWithUsage,
+  { usage, entitlement: { includedSeconds: included, trial } }: EntitlementWithUsage,
   { enforcement }: Config['timeBank'],
 ): z.infer<typeof UsageView> {
   return present(UsageView, {
@@ -38,6 +40,7 @@ export function presentUsage(
     remainingSeconds: Math.max(0, included - usage.consumedSeconds),
     overageSeconds: Math.max(0, usage.consumedSeconds - included),
     enforcement,
+    trial: presentTrial(trial),
   })
 }
 
@@ -45,7 +48,7 @@ export const current = route.user({
   id: 'getUsage',
   summary: 'Show the relay time of the cycle',
   description:
-    'The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case.',
+    'The relay time of the current cycle: the billing period of the plan, or the calendar month in UTC. `enforcement` says whether starts are refused once it is used up; running relays continue in any case. In a free test time the included time is what was used and what remains, and the relay ends with it.',
   answers: { 200: UsageView },
   refuses: [],
   handle: async ({ caller }, { sql, config }) => {

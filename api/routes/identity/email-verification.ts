@@ -40,7 +40,8 @@ export const verify = route.none({
 export const resend = route.user({
   id: 'resendVerification',
   summary: 'Mail the verification link again',
-  description: 'Mails another verification link. Does nothing if the address is verified. Safe to repeat.',
+  description:
+    'Mails another verification link. Does nothing if the address is verified. Where the service offers a free test time, which needs a link of ours, it is also mailed to an address that only a sign-in provider verified. Safe to repeat.',
   answers: { 202: EmptyObject },
   refuses: [],
   handle: async ({ caller }, services) => {

@@ -11,6 +11,7 @@ import { ok } from '../../http/replies.ts'
 import { id, timestamp } from '../../http/schemas.ts'
 import { audienceOf, presentSession, SessionView, View } from '../../views/relay-session.ts'
 import { activeSession } from '../../views/relay-session-examples.ts'
+import { presentTrial, TrialView } from '../../views/trial.ts'
 import { presentUsage, UsageView } from '../billing/usage.ts'
 import { route } from '../route.ts'
 
@@ -26,11 +27,16 @@ export const EntitlementView = z
     surplus_ends_at: timestamp
       .optional()
       .describe('When the newest relays beyond the limit end. Absent while no relay is beyond it.'),
+    trial: TrialView,
   })
   .meta({ id: 'Entitlement' })
 
 export const presentEntitlement = (entitlement: Entitlement): z.infer<typeof EntitlementView> =>
-  present(EntitlementView, { ...entitlement, surplusEndsAt: entitlement.surplusEndsAt ?? undefined })
+  present(EntitlementView, {
+    ...entitlement,
+    surplusEndsAt: entitlement.surplusEndsAt ?? undefined,
+    trial: presentTrial(entitlement.trial),
+  })
 
 export const UserView = z
   .object({

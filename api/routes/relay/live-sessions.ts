@@ -2,6 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { Entitlement } from '../../../db/billing/entitlements.ts'
+import { hashTrialNetwork } from '../../../db/billing/trials.ts'
 import { getStoredStreamToken } from '../../../db/identity/users.ts'
 import { recordUserCommand } from '../../../db/relay/commands.ts'
 import {
@@ -20,8 +22,9 @@ import { isInGraceFor } from '../../../domain/relay/session.ts'
 import { isRandomUuid } from '../../../domain/uuid.ts'
 import { autoRegion } from '../../../platform/config/regions.ts'
 import { type AppCaller, isApp } from '../../apps/app-access-tokens.ts'
+import { routedPrefix } from '../../http/ip-networks.ts'
 import { rateLimitKey } from '../../http/rate-limits.ts'
-import { invalidToken, Refusal } from '../../http/refusals.ts'
+import { invalidToken, Refusal, type RefusalCode } from '../../http/refusals.ts'
 import { created, ok, type Reply } from '../../http/replies.ts'
 import { id } from '../../http/schemas.ts'
 import type { TokenUser } from '../../identity/access-tokens.ts'
@@ -48,7 +51,7 @@ export const start = route.userOrApp({
   id: 'startRelay',
   summary: 'Start a relay',
   description:
-    'Starts a relay for a connection, or returns its live session: one that was stopped a moment ago continues.\n\nSend a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.\n\nRefused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).',
+    'Starts a relay for a connection, or returns its live session: one that was stopped a moment ago continues.\n\nSend a new `Idempotency-Key` for each start, and the same one to repeat a start whose reply was lost: within an hour it returns the session as it is now and starts nothing. A refused start does not use the key up.\n\nRefused when the plan does not include relays (`relay_access_denied`), the included time is used up (`usage_exhausted`), all relays of the plan are in use (`relay_limit_reached`), or the region is full (`capacity_exhausted`).\n\nWhere the service offers a free test time, an account without a plan is also refused while no mail of ours has verified its address (`email_not_verified`), once the time is used up (`trial_ended`), or when several test times have begun in its network within a day (`trial_network_limit`). Such a start takes none of the last places of a region (`trial_region_busy`).',
   requestHeaders: {
     'Idempotency-Key': {
       description: 'A UUIDv4, new for each start. It is stored for one hour.',
@@ -71,6 +74,10 @@ export const start = route.userOrApp({
     'idempotency_key_reused',
     'relay_access_denied',
     'usage_exhausted',
+    'email_not_verified',
+    'trial_ended',
+    'trial_network_limit',
+    'trial_region_busy',
     'relay_limit_reached',
     'connection_limit',
     'capacity_exhausted',
@@ -88,7 +95,7 @@ export const start = route.userOrApp({
       201: { started: { summary: 'A new session', value: { session: provisioningSession } } },
     },
   },
-  handle: async ({ caller, body, query, header }, services) => {
+  handle: async ({ caller, body, query, header, ip }, services) => {
     const idempotencyKey = readIdempotencyKey(header('idempotency-key'))
     const region = readRegion(body.region, services)
     const request = {
@@ -107,6 +114,7 @@ export const start = route.userOrApp({
       rateLimitKey: rateLimitKey('relay_start', caller.userId),
       rateLimit: services.config.rateLimits.relay_start,
       timeBank: services.config.timeBank,
+      networkHash: hashTrialNetwork(services.sealing, routedPrefix(ip)),
       ...createRelaySessionTokens(services.sealing),
     }
     const outcome = await services.deliveries.runStart(() => startRelay(services.sql, request))
@@ -130,15 +138,20 @@ async function answerStart(
     case 'rate_limited':
       throw new Refusal('rate_limited')
     case 'denied': {
-      const isExhausted = outcome.entitlement.reasonCode === 'usage_exhausted'
-      const message =
-        outcome.entitlement.reasonCode === 'deletion_scheduled'
-          ? 'This account is going to be deleted. Restore it on the account page to start relays.'
-          : undefined
-      throw new Refusal(isExhausted ? 'usage_exhausted' : 'relay_access_denied', { headers, message })
+      const [code, message] = denialOf(outcome.entitlement)
+      throw new Refusal(code, { headers, message })
     }
     case 'limit_reached':
       throw new Refusal('relay_limit_reached', { headers })
+    case 'trial_relay_running':
+      throw new Refusal('relay_limit_reached', {
+        headers,
+        message: 'The free test time is for one relay at a time. Stop the other one, or choose a plan.',
+      })
+    case 'trial_network_limit':
+      throw new Refusal('trial_network_limit', { headers })
+    case 'trial_region_busy':
+      throw new Refusal('trial_region_busy', { headers: { ...headers, 'Retry-After': '30' } })
     case 'connection_limit':
       throw new Refusal('connection_limit', { headers })
     case 'region_full':
@@ -167,6 +180,22 @@ async function answerStart(
       return { ...ok({ session: presentFor(services, session, audience, outcome.account) }), headers: replay }
     }
   }
+}
+
+/** Why the account starts no relay: a code, and a message where that of the code says too little. */
+function denialOf({ reasonCode, trial }: Entitlement): readonly [code: RefusalCode, message?: string] {
+  if (reasonCode === 'usage_exhausted') return ['usage_exhausted']
+  if (reasonCode === 'deletion_scheduled')
+    return [
+      'relay_access_denied',
+      'This account is going to be deleted. Restore it on the account page to start relays.',
+    ]
+  if (reasonCode !== 'plan_required' || trial === null) return ['relay_access_denied']
+  if (trial.state === 'ended') return ['trial_ended']
+  return [
+    'email_not_verified',
+    'Open the link that we mail to your address to use the free test time, or choose a plan.',
+  ]
 }
 
 /** Delivers the commands and waits for the session's own, so that the reply shows what it caused. */

@@ -196,7 +196,7 @@ describe('backoff of wakes', () => {
     const version = (await entitlementVersion(api.sql, userId)) ?? 0
     const eventIds = (await listInboxEvents(api.sql, userId, 0, 10)).map((event) => event.id)
     const at = Date.now()
-    const request = { userId, version, eventIds, entitlement, at, addonNoticeSeconds: 1800 }
+    const request = { userId, version, eventIds, entitlement, at, addonNoticeSeconds: 1800, trialSeconds: 0 }
     expect(await writeEntitlement(api.sql, request)).toMatchObject({ type: 'written' })
     expect(await backoffOf(userId)).toEqual({ attempts: 0, backoffSeconds: null })
   })

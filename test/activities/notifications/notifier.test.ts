@@ -271,6 +271,7 @@ describe('a subscription', () => {
         entitlement,
         at: Date.now(),
         addonNoticeSeconds: 1800,
+        trialSeconds: 0,
       },
       notify,
     )
@@ -332,7 +333,7 @@ test('a threshold of usage is notified once, however often the job runs', async 
   await sql`
     insert into usage_intervals (session_id, user_id, started_at, ended_at)
     values (${session?.id ?? ''}, ${userId}, now() - interval '3000 seconds', now())`
-  const timeBank = { hoursPerRelay: 1, enforcement: 'report' } as const
+  const timeBank = { hoursPerRelay: 1, enforcement: 'report', trialSeconds: 0 } as const
   const round = () => watchUsage({ config: { ...config, timeBank }, sql, log, notify })
   await Promise.all([round(), round(), round()])
   await round()

@@ -7,7 +7,7 @@ import { type GivenUser, startApi } from '../../support/api.ts'
 
 const api = await startApi()
 const { sql } = api
-const timeBank = { hoursPerRelay: 200, enforcement: 'report' } as const
+const timeBank = { hoursPerRelay: 200, enforcement: 'report', trialSeconds: 0 } as const
 const [second, day] = [1000, 86_400_000]
 
 interface Interval {

@@ -72,7 +72,7 @@ async function userOf(...intervals: Interval[]): Promise<GivenUser> {
   return user
 }
 
-const timeBank = { hoursPerRelay: 0, enforcement: 'report' } as const
+const timeBank = { hoursPerRelay: 0, enforcement: 'report', trialSeconds: 0 } as const
 
 async function measure(tx: Sql, { userId }: GivenUser, { hoursPerRelay = 0 } = {}) {
   const measured = (await findEntitlementsWithUsage(tx, [userId], { ...timeBank, hoursPerRelay })).get(userId)
@@ -236,7 +236,11 @@ test('the numbers are exact and consistent for any intervals at any time', async
 
 describe('an entitlement', () => {
   const reasons = (ids: readonly string[], enforcement: 'report' | 'enforce') =>
-    Promise.all(ids.map(async (id) => (await findEntitlement(sql, id, { hoursPerRelay: 0, enforcement }))?.reasonCode))
+    Promise.all(
+      ids.map(
+        async (id) => (await findEntitlement(sql, id, { hoursPerRelay: 0, enforcement, trialSeconds: 0 }))?.reasonCode,
+      ),
+    )
 
   test('is denied for used relay time only if that is enforced', async () => {
     const [paid, free] = [await api.given.user(), await api.given.user()]

@@ -14,7 +14,7 @@ const api = await startApi({
 })
 const { sql } = api
 const periods = api.services.config.retention
-const timeBank = { hoursPerRelay: 200, enforcement: 'report' } as const
+const timeBank = { hoursPerRelay: 200, enforcement: 'report', trialSeconds: 0 } as const
 
 interface EndedSession {
   readonly daysAgo: number
@@ -97,6 +97,25 @@ test('relay time of deleted sessions is added up by day in UTC and by connection
     where user_id = ${userId} order by 1, 2`
   expect(after).toEqual(before)
   expect(await listSessions(userId)).toEqual([])
+})
+
+test('the networks of trials are deleted after a day, and the addresses of erased ones after 400 days', async () => {
+  const hash = (byte: number) => Buffer.alloc(32, byte)
+  for (const [byte, hours] of [
+    [1, 23],
+    [2, 25],
+  ] as const)
+    await sql`
+      insert into trial_networks (network_hash, starts, last_at)
+      select ${hash(byte)}, array[at], at from (select now() - make_interval(hours => ${hours}) as at) started`
+  for (const [byte, days] of [
+    [3, 399],
+    [4, 401],
+  ] as const)
+    await sql`insert into erased_trials values (${hash(byte)}, now() - make_interval(days => ${days}))`
+  await deleteExpiredRows(api)
+  expect(await sql`select network_hash from trial_networks`).toEqual([{ networkHash: hash(1) }])
+  expect(await sql`select address_hash from erased_trials`).toEqual([{ addressHash: hash(3) }])
 })
 
 test('a live session, one with open relay time and one with an existing instance stay, however old they are', async () => {

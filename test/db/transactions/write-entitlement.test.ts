@@ -67,6 +67,7 @@ async function prepareDowngrade(read: readonly ReceivedBillingEvent[] = []) {
       entitlement: free,
       at: Date.now(),
       addonNoticeSeconds: 1800,
+      trialSeconds: 0,
     })
   return { userId, ids, write }
 }
@@ -89,6 +90,7 @@ async function writeFree(userId: string): Promise<WriteOutcome> {
     entitlement: free,
     at: Date.now(),
     addonNoticeSeconds: 1800,
+    trialSeconds: 0,
   })
 }
 
@@ -165,6 +167,7 @@ describe('an entitlement', () => {
         entitlement,
         at: Date.now(),
         addonNoticeSeconds: 1800,
+        trialSeconds: 0,
       })
     }
     expect(await write(many)).toMatchObject({ type: 'written' })
@@ -190,7 +193,15 @@ describe('an entitlement', () => {
   })
 
   test('of a deleted account is not written', async () => {
-    const request = { userId: randomUUID(), version: 0, eventIds: [], entitlement: free, at: 0, addonNoticeSeconds: 0 }
+    const request = {
+      userId: randomUUID(),
+      version: 0,
+      eventIds: [],
+      entitlement: free,
+      at: 0,
+      addonNoticeSeconds: 0,
+      trialSeconds: 0,
+    }
     expect(await writeEntitlement(sql, request)).toEqual({ type: 'gone' })
   })
 })

@@ -12,29 +12,114 @@ test('the paid plan includes one relay and each add-on one more, four in all', (
 })
 
 test.each([
-  [{ isEnabledByOperator: true, planTier: 'paid', isDeletionScheduled: false, isUsageExhausted: false }, 'ok'],
   [
-    { isEnabledByOperator: true, planTier: 'paid', isDeletionScheduled: false, isUsageExhausted: true },
+    {
+      isEnabledByOperator: true,
+      planTier: 'paid',
+      isDeletionScheduled: false,
+      isUsageExhausted: false,
+      isTrialOpen: false,
+    },
+    'ok',
+  ],
+  [
+    {
+      isEnabledByOperator: true,
+      planTier: 'paid',
+      isDeletionScheduled: false,
+      isUsageExhausted: true,
+      isTrialOpen: false,
+    },
     'usage_exhausted',
   ],
   [
-    { isEnabledByOperator: true, planTier: 'free', isDeletionScheduled: false, isUsageExhausted: true },
+    {
+      isEnabledByOperator: true,
+      planTier: 'free',
+      isDeletionScheduled: false,
+      isUsageExhausted: true,
+      isTrialOpen: false,
+    },
     'plan_required',
   ],
   [
-    { isEnabledByOperator: true, planTier: 'free', isDeletionScheduled: true, isUsageExhausted: true },
+    {
+      isEnabledByOperator: true,
+      planTier: 'free',
+      isDeletionScheduled: true,
+      isUsageExhausted: true,
+      isTrialOpen: false,
+    },
     'deletion_scheduled',
   ],
   [
-    { isEnabledByOperator: false, planTier: 'paid', isDeletionScheduled: true, isUsageExhausted: true },
+    {
+      isEnabledByOperator: false,
+      planTier: 'paid',
+      isDeletionScheduled: true,
+      isUsageExhausted: true,
+      isTrialOpen: false,
+    },
     'operator_disabled',
   ],
   [
-    { isEnabledByOperator: false, planTier: 'free', isDeletionScheduled: false, isUsageExhausted: true },
+    {
+      isEnabledByOperator: false,
+      planTier: 'free',
+      isDeletionScheduled: false,
+      isUsageExhausted: true,
+      isTrialOpen: false,
+    },
     'operator_disabled',
   ],
   [
-    { isEnabledByOperator: false, planTier: 'paid', isDeletionScheduled: false, isUsageExhausted: false },
+    {
+      isEnabledByOperator: false,
+      planTier: 'paid',
+      isDeletionScheduled: false,
+      isUsageExhausted: false,
+      isTrialOpen: false,
+    },
+    'operator_disabled',
+  ],
+  [
+    {
+      isEnabledByOperator: true,
+      planTier: 'free',
+      isDeletionScheduled: false,
+      isUsageExhausted: true,
+      isTrialOpen: true,
+    },
+    'trial',
+  ],
+  [
+    {
+      isEnabledByOperator: true,
+      planTier: 'paid',
+      isDeletionScheduled: false,
+      isUsageExhausted: false,
+      isTrialOpen: true,
+    },
+    'ok',
+  ],
+  [
+    {
+      isEnabledByOperator: true,
+      planTier: 'free',
+      isDeletionScheduled: true,
+      isUsageExhausted: false,
+      isTrialOpen: true,
+    },
+    'deletion_scheduled',
+  ],
+  [
+    {
+      isEnabledByOperator: false,
+      planTier: 'free',
+      isDeletionScheduled: false,
+      isUsageExhausted: false,
+      isTrialOpen: true,
+    },
     'operator_disabled',
   ],
 ] as const)('access with %j has the reason %s', (request, reason) => {

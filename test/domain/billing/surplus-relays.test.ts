@@ -17,7 +17,7 @@ const running = (count: number): LiveRelay[] =>
     countsAgainstLimit: true,
   }))
 
-const stable = { planBefore: paid(1), plan: paid(1), surplusEndsAt: null, now, noticeMillis }
+const stable = { planBefore: paid(1), plan: paid(1), surplusEndsAt: null, now, noticeMillis, hasTrial: false }
 
 describe('the end of a plan', () => {
   test('ends all relays at once, also those that are stopping', () => {
@@ -26,6 +26,19 @@ describe('the end of a plan', () => {
       surplusEndsAt: null,
       relaysToEnd: ['0', '1', '2'],
     })
+  })
+})
+
+describe('an account with a trial', () => {
+  const onTrial = { ...stable, planBefore: free, plan: free, hasTrial: true, relays: running(1) }
+
+  test('keeps its relay while it gets no plan, which ends by its own time', () => {
+    expect(decideSurplus(onTrial)).toEqual({ surplusEndsAt: null, relaysToEnd: [] })
+  })
+
+  test('keeps its relay under a plan, and loses all relays with that plan', () => {
+    expect(decideSurplus({ ...onTrial, plan: paid(0) }).relaysToEnd).toEqual([])
+    expect(decideSurplus({ ...onTrial, planBefore: paid(0) }).relaysToEnd).toEqual(['0'])
   })
 })
 
@@ -73,25 +86,36 @@ test('for any account the relays that remain are the oldest, as many as the limi
   )
   const anyNotice = fc.option(fc.integer({ min: now - 10, max: now + 10 }))
   fc.assert(
-    fc.property(anyPlan, anyPlan, anyRelays, anyNotice, (planBefore, plan, relays, surplusEndsAt) => {
-      const decision = decideSurplus({ planBefore, plan, relays, surplusEndsAt, now, noticeMillis })
-      const limit = relayLimit(plan)
-      const counted = relays.filter(({ countsAgainstLimit }) => countsAgainstLimit)
-      const remaining = relays.filter(({ id }) => !decision.relaysToEnd.includes(id))
-      const remainingCounted = remaining.filter(({ countsAgainstLimit }) => countsAgainstLimit)
-      const hasSurplus = remainingCounted.length > limit
-      expect(hasSurplus).toBe(decision.surplusEndsAt !== null)
-      if (limit === 0) expect(remaining).toEqual([])
-      else if (decision.relaysToEnd.length > 0) {
-        expect(remainingCounted).toHaveLength(limit)
-        expect(remaining.filter(({ countsAgainstLimit }) => !countsAgainstLimit)).toHaveLength(
-          relays.length - counted.length,
-        )
-        const newestRemaining = Math.max(...remainingCounted.map(({ createdAt }) => createdAt))
-        for (const { id, createdAt } of relays)
-          if (decision.relaysToEnd.includes(id)) expect(createdAt).toBeGreaterThanOrEqual(newestRemaining)
-      }
-      if (decision.surplusEndsAt !== null) expect(decision.surplusEndsAt).toBeGreaterThan(now)
-    }),
+    fc.property(
+      anyPlan,
+      anyPlan,
+      anyRelays,
+      anyNotice,
+      fc.boolean(),
+      (planBefore, plan, relays, surplusEndsAt, hasTrial) => {
+        const decision = decideSurplus({ planBefore, plan, relays, surplusEndsAt, now, noticeMillis, hasTrial })
+        const limit = relayLimit(plan)
+        if (hasTrial && limit === 0 && relayLimit(planBefore) === 0) {
+          expect(decision).toEqual({ surplusEndsAt: null, relaysToEnd: [] })
+          return
+        }
+        const counted = relays.filter(({ countsAgainstLimit }) => countsAgainstLimit)
+        const remaining = relays.filter(({ id }) => !decision.relaysToEnd.includes(id))
+        const remainingCounted = remaining.filter(({ countsAgainstLimit }) => countsAgainstLimit)
+        const hasSurplus = remainingCounted.length > limit
+        expect(hasSurplus).toBe(decision.surplusEndsAt !== null)
+        if (limit === 0) expect(remaining).toEqual([])
+        else if (decision.relaysToEnd.length > 0) {
+          expect(remainingCounted).toHaveLength(limit)
+          expect(remaining.filter(({ countsAgainstLimit }) => !countsAgainstLimit)).toHaveLength(
+            relays.length - counted.length,
+          )
+          const newestRemaining = Math.max(...remainingCounted.map(({ createdAt }) => createdAt))
+          for (const { id, createdAt } of relays)
+            if (decision.relaysToEnd.includes(id)) expect(createdAt).toBeGreaterThanOrEqual(newestRemaining)
+        }
+        if (decision.surplusEndsAt !== null) expect(decision.surplusEndsAt).toBeGreaterThan(now)
+      },
+    ),
   )
 })

@@ -6,6 +6,7 @@ import {
   capacityStatusOf,
   countFreePlaces,
   defaultRegionOf,
+  forTrials,
   orderByRoom,
   type RegionLimit,
   type RegionUse,
@@ -28,6 +29,16 @@ describe('regions by room', () => {
   test('a region whose places are not counted yet has none', () => {
     const counted = region('one', 10)
     expect(orderByRoom([counted.limit, { region: 'uncounted', capacity: 5 }], [counted.use])).toEqual([counted.limit])
+  })
+
+  test('a region has a place for a trial exactly while it is available to everyone', () => {
+    const anyRegion = fc.record({ capacity: fc.nat(500), placesTaken: fc.nat(600), isDrained: fc.boolean() })
+    fc.assert(
+      fc.property(anyRegion, ({ capacity, placesTaken, isDrained }) => {
+        const { limit, use } = region('any', capacity, placesTaken, isDrained)
+        expect(countFreePlaces(forTrials(limit), use) > 0).toBe(capacityStatusOf(limit, use) === 'available')
+      }),
+    )
   })
 
   const anyRegions = fc

@@ -1,5 +1,5 @@
 /** The copy of the data that is stored about a person. */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { exportedTables, unexportedTables } from '../../../../db/identity/account-export.ts'
 import { packPoint } from '../../../../domain/relay/stream-record.ts'
@@ -101,6 +101,7 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
     values (${userId}, gen_random_uuid(), ${hash}, ${sessionId})`
   await sql`insert into usage_intervals (session_id, user_id, started_at) values (${sessionId}, ${userId}, now())`
   await sql`insert into usage_days (user_id, day, connection_id, seconds) values (${userId}, '2025-01-01', 'cam', 60.5)`
+  await sql`insert into trials (user_id, address_hash) values (${userId}, ${randomBytes(32)})`
   await sql`insert into usage_notices (user_id, cycle_start, percent) values (${userId}, now(), 80)`
 }
 
