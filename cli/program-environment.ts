@@ -43,6 +43,10 @@ export const defaultBillingProvider = ({ environment }: StackConfig): Variables 
     ? {}
     : { SVC_BILLING_PROVIDER: 'sandbox', SVC_PLAN_PRICE: environment.SVC_PLAN_PRICE || '14.99' }
 
+/** A trial of an hour, for a first stream without a purchase, unless another length is configured. */
+export const defaultTrial = ({ environment }: StackConfig): Variables =>
+  environment.SVC_TRIAL_SECONDS ? {} : { SVC_TRIAL_SECONDS: '3600' }
+
 /**
  * A mailbox instead of a mail server, unless one is configured or the site is for others than the users of this
  * machine.

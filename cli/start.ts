@@ -20,6 +20,7 @@ import { formatWarning, showWarnings } from './log-warnings.ts'
 import { type DemoAccount, ensureDemoAccount } from './plan-grants.ts'
 import {
   defaultBillingProvider,
+  defaultTrial,
   environmentWith,
   generatedSecrets,
   mailboxVariable,
@@ -68,7 +69,7 @@ async function startStack(stack: StackConfig): Promise<void> {
   const env = environmentWith(stack, {
     ...generatedSecrets(stack, secrets),
     ...(isEmbedded ? defaultBillingProvider(stack) : {}),
-    ...(postgres.isEmbedded ? mailboxVariable(stack) : {}),
+    ...(postgres.isEmbedded ? { ...mailboxVariable(stack), ...defaultTrial(stack) } : {}),
     ...postgres.variables,
     ...temporal.variables,
     ...portVariables(stack, ports),

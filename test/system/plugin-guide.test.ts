@@ -29,7 +29,7 @@ beforeAll(async () => {
   const names = ['SVC_EMBEDDED_PG_PORT', 'SVC_EMBEDDED_TEMPORAL_PORT', 'SVC_EMBEDDED_TEMPORAL_UI_PORT', 'PORT']
   const ports = await Promise.all([...names, 'SVC_SITE_PORT'].map(async (name) => [name, `${await findFreePort()}`]))
   // As in the guide.
-  const limits = { SVC_RATE_LIMITS: 'relay_start=60,relay_active=600' }
+  const limits = { SVC_RATE_LIMITS: 'relay_start=60,relay_active=600', SVC_TRIAL_SECONDS: '0' }
   const variables = { ...(Object.fromEntries(ports) as Record<string, string>), ...limits }
   ;[stack, project] = await Promise.all([new Stack(dataDir, { variables }).ready(), makeClientProject(folder)])
   shell = new GuideShell({ SVC_DATA_DIR: dataDir })
