@@ -2904,7 +2904,7 @@ export interface components {
              * @description Only of the last transition, where there is one.
              * @enum {string}
              */
-            detail?: "capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable";
+            detail?: "capacity" | "quota" | "configuration" | "relay_gone" | "relay_silent" | "relay_replaced" | "relay_unstable" | "trial_ended";
         } | {
             /** @constant */
             kind: "command";

@@ -218,7 +218,8 @@ export const exportedTables: readonly ExportedTable[] = [
     table: 'relay_health',
     isOwn: isOfSession,
     columns: words(`
-      session_id instance_id last_report_at idle_since ingest_at is_publishing bitrate_kbps links players rtt_ms loss_pct repeat_pct engine
+      session_id instance_id last_report_at idle_since ingest_at is_publishing bitrate_kbps links usual_links players stalled_players rtt_ms loss_pct repeat_pct engine
+      phone_code phone_since player_code player_since
       publishing_since bytes_received peak_bitrate_kbps seconds_publishing recent_bitrate_kbps record_points
       record_slot`),
     leftOut: {

@@ -141,7 +141,9 @@ function isOutdated(session) {
   const { publishing, since } = ingest ?? {}
   const { phone, relay, player } = signal ?? {}
   const parts = [phone, relay, player].flatMap((part) => [part?.level, part?.code, part?.since])
-  const version = [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since].concat(parts)
+  const version = [state, reason, grace_ends_at, relay_host_masked, ending_soon, engine, publishing, since].concat(
+    parts,
+  )
   return !hasVersion(`status-${session_id}`, version)
 }
 
