@@ -226,6 +226,30 @@ create table idempotency_keys (
 create index idempotency_keys_age on idempotency_keys (accepted_at);
 create index idempotency_keys_session on idempotency_keys (session_id);
 
+create table incident_watch (
+  only_row    boolean     not null default true primary key check (only_row),
+  began_at    timestamptz not null default now(),
+  measured_at timestamptz
+);
+
+create table incidents (
+  id           uuid        not null default gen_random_uuid() primary key,
+  region       text,
+  part         text        not null check (part = any (array['api', 'site', 'sign_in', 'billing', 'control', 'relays', 'starts'])),
+  kind         text        not null check (kind = any (array['part_outage', 'starts_failing', 'region_closed', 'reported'])),
+  began_at     timestamptz not null,
+  confirmed_at timestamptz,
+  fine_since   timestamptz,
+  ended_at     timestamptz,
+  note         text check (length(note) >= 1 and length(note) <= 1000),
+  noted_at     timestamptz,
+  constraint incidents_end check (ended_at is null or ended_at >= began_at and confirmed_at is not null),
+  constraint incidents_note check ((note is null) = (noted_at is null))
+);
+
+create index incidents_ended on incidents (ended_at) where ended_at is not null;
+create unique index incidents_open on incidents (coalesce(region, ''), part, kind) where ended_at is null;
+
 create table instances (
   instance_id         text        not null primary key,
   session_id          uuid,
@@ -612,6 +636,8 @@ create table relay_replacements (
   restored_at    timestamptz,
   constraint relay_replacements_pkey primary key (session_id, binding)
 );
+
+create index relay_replacements_failed on relay_replacements (failed_at);
 
 create table relay_sessions (
   id                      uuid        not null default gen_random_uuid() primary key,

@@ -51,6 +51,7 @@ import { certificateJobs } from './certificate-jobs.ts'
 import { type ClockSkew, createClockSkew } from './clock-skew.ts'
 import { versionedWorkflows } from './deployment-version.ts'
 import { endFailingWorkflows, type FailingWorkflowDeps } from './failing-workflows.ts'
+import { incidentJobs } from './incident-jobs.ts'
 import { startJobs } from './jobs.ts'
 import { createWorkerMetrics, type WorkerMetrics } from './metrics.ts'
 import { retentionJobs } from './retention-jobs.ts'
@@ -202,6 +203,7 @@ function startAllJobs(deps: JobDeps, workerId: string): PeriodicTask {
       ...instanceJobs(deps),
       ...certificateJobs({ config, sql, log }),
       ...providerCheckJobs(deps.providerChecks),
+      ...incidentJobs({ config, sql, log }),
       ...warmInstanceJobs(deps),
       ...billingJobs(deps),
       ...billingResolutionJobs({ sql, log, subscriptions, provider: billing.provider }),

@@ -10,6 +10,7 @@ import {
   replacedAppTokenDays,
   signInFailureHours,
 } from '../../domain/identity/lifetimes.ts'
+import { incidentDays } from '../../domain/operations/incidents.ts'
 import type { RetentionConfig } from '../../platform/config/retention.ts'
 import type { Sql } from '../connection.ts'
 
@@ -109,6 +110,7 @@ export const retentionRules: readonly Rule[] = [
     isExpired: (sql) => sql`next_attempt_at is null and found_at < now() - make_interval(days => ${erasedAccountDays})`,
   },
   { table: 'ended_workflows', isExpired: (sql) => sql`last_ended_at < now() - interval '1 day'` },
+  { table: 'incidents', isExpired: (sql) => sql`ended_at < now() - make_interval(days => ${incidentDays})` },
   { table: 'usage_notices', isExpired: (sql) => sql`at < now() - make_interval(days => ${usageNoticeDays})` },
   { table: 'audit_entries', isExpired: (sql, { auditDays }) => sql`at < now() - make_interval(days => ${auditDays})` },
 ]
@@ -153,6 +155,7 @@ export const boundedTables = {
     'api_probe',
     'certificate_checks',
     'epochs', // One for each restore.
+    'incident_watch',
     'jobs',
     'presence',
     'provider_checks',

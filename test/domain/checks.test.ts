@@ -19,6 +19,7 @@ import {
   notificationChannels,
   notificationKinds,
 } from '../../domain/notifications/kinds.ts'
+import { incidentKinds, incidentParts } from '../../domain/operations/incidents.ts'
 import { relayEngines } from '../../domain/relay/engines.ts'
 import { processRoles } from '../../domain/relay/health.ts'
 import { ingestEngines } from '../../domain/relay/ingest.ts'
@@ -40,6 +41,8 @@ test.each([
   ['relay_sessions', 'detail', sessionDetails],
   ['relay_replacements', 'cause', lossCauses],
   ['stream_events', 'kind', streamEventKinds],
+  ['incidents', 'part', incidentParts],
+  ['incidents', 'kind', incidentKinds],
   ['presence', 'role', processRoles],
   ['users', 'plan_tier', planTiers],
   ['users', 'plan_status', planStatuses],
