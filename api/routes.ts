@@ -35,8 +35,10 @@ import * as streamTokens from './routes/identity/stream-tokens.ts'
 import * as notificationEndpoint from './routes/notifications/endpoint.ts'
 import * as mailbox from './routes/notifications/mailbox.ts'
 import * as notifications from './routes/notifications/settings.ts'
+import * as adminIncidents from './routes/operations/admin-incidents.ts'
 import * as adminJobs from './routes/operations/admin-jobs.ts'
 import * as adminOverview from './routes/operations/admin-overview.ts'
+import * as incidents from './routes/operations/incidents.ts'
 import * as adminSessions from './routes/relay/admin-sessions.ts'
 import * as connections from './routes/relay/connections.ts'
 import * as relayHealth from './routes/relay/health.ts'
@@ -143,6 +145,8 @@ export const routes: readonly Route[] = [
   get('/ingests', app('ingests:read'), 'ingests', ingests.list),
   get('/ingests/{id}/url', app('ingests:read'), 'ingests', ingests.resolve),
   get('/capacity/status', none, 'capacity', regions.capacity),
+  get('/incidents', none, 'incidents', incidents.list),
+  get('/incidents/feed', none, 'incidents', incidents.feed),
 
   post('/billing/checkout', user, 'checkout', billing.checkout),
   post('/billing/webhook', none, uncounted, billingWebhook.webhook),
@@ -174,6 +178,10 @@ export const routes: readonly Route[] = [
   get('/admin/users/{id}/subscriptions', operator, uncounted, adminSubscriptions.listOfAccount),
   get('/admin/users/{id}/subscription', operator, uncounted, adminSubscriptions.showSubscription),
   get('/admin/overview', operator, uncounted, adminOverview.overview),
+  get('/admin/incidents', operator, uncounted, adminIncidents.listForOperators),
+  post('/admin/incidents', operator, uncounted, adminIncidents.add),
+  post('/admin/incidents/{id}/note', operator, uncounted, adminIncidents.note),
+  post('/admin/incidents/{id}/end', operator, uncounted, adminIncidents.end),
   get('/admin/jobs', operator, uncounted, adminJobs.listJobs),
   get('/admin/instances', operator, uncounted, adminInstances.listInstances),
   get('/admin/regions', operator, uncounted, adminRegions.listRegions),

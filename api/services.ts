@@ -17,6 +17,7 @@ import type { WatchedSessions } from './live/watched-sessions.ts'
 import type { BillingMetrics } from './metrics/billing-metrics.ts'
 import type { StreamEventMetrics } from './metrics/stream-event-metrics.ts'
 import type { FindOperatorOverview } from './views/operator-overview.ts'
+import type { FindPublicIncidents } from './views/public-incidents.ts'
 import type { FindRegionStatuses } from './views/region-statuses.ts'
 
 export interface Services extends IdentityServices {
@@ -39,6 +40,8 @@ export interface Services extends IdentityServices {
   readonly watched: WatchedSessions
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
+  /** The incidents of the last days, from at most a second ago. Concurrent calls share the queries. */
+  readonly findPublicIncidents: FindPublicIncidents
   /** From at most a second ago. Concurrent calls share the queries. */
   readonly findOperatorOverview: FindOperatorOverview
   /** Stores the health report of a relay and returns its session. Concurrent calls share a statement. */

@@ -52,6 +52,7 @@ import { serveRoutes } from './served-routes.ts'
 import type { Services } from './services.ts'
 import { createUnversionedRoutes } from './unversioned-routes.ts'
 import { createFindOperatorOverview } from './views/operator-overview.ts'
+import { createFindPublicIncidents } from './views/public-incidents.ts'
 import { createFindRegionStatuses } from './views/region-statuses.ts'
 
 interface Deps {
@@ -182,6 +183,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
     }),
     watched,
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
+    findPublicIncidents: createFindPublicIncidents(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),
     recordReport: batch((reports) =>
       recordReports(sql, reports, summaryAgeSecondsMax(config.relay.healthIntervalSeconds)),

@@ -1498,6 +1498,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List incidents of the service
+         * @description Public. What did not work in the last 90 days, for each region and for the whole service, as far as the service has measured it or its operator added it.
+         *
+         *     **Limit:** 60 requests a minute for each network of the client (`incidents`), unless the service is configured otherwise.
+         */
+        get: operations["listIncidents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/incidents/feed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Subscribe to incidents of the service
+         * @description The incidents as a feed in the Atom format. The site has it too, as `/incidents.atom`.
+         *
+         *     **Limit:** 60 requests a minute for each network of the client (`incidents`), unless the service is configured otherwise.
+         */
+        get: operations["getIncidentFeed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/billing/checkout": {
         parameters: {
             query?: never;
@@ -2090,6 +2134,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List incidents
+         * @description The incidents that `GET /incidents` shows, newest first, at most 500.
+         */
+        get: operations["listIncidentsForOperators"];
+        put?: never;
+        /**
+         * Add an incident
+         * @description Adds what the service cannot measure. It is public at once, and stays open until an operator ends it. Refused with `not_found` for an unknown region, and with `invalid_transition` while one of the same part and region that was added is open.
+         */
+        post: operations["addIncident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/incidents/{id}/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Write the note of an incident
+         * @description Replaces what the operator says about an incident. It is public at once. Safe to repeat.
+         */
+        post: operations["noteIncident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/incidents/{id}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End an incident that was added
+         * @description Refused with `invalid_transition` for an incident that has ended, and for a measured one, which ends when its part has been fine for five minutes.
+         */
+        post: operations["endIncident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/jobs": {
         parameters: {
             query?: never;
@@ -2667,6 +2775,34 @@ export interface components {
             error: string;
             /** @description For people. It may change at any time. */
             error_description: string;
+        };
+        Incident: {
+            /** Format: uuid */
+            id: string;
+            /** @description Null for an incident of the whole service. */
+            region: string | null;
+            region_name: string | null;
+            /**
+             * @description `relays` and `starts` are parts of a region.
+             * @enum {string}
+             */
+            part: "api" | "site" | "sign_in" | "billing" | "control" | "relays" | "starts";
+            /**
+             * @description `reported` incidents were added by the operator, the others were measured.
+             * @enum {string}
+             */
+            kind: "part_outage" | "starts_failing" | "region_closed" | "reported";
+            title: string;
+            /** @description What users noticed; may be empty. */
+            explanation: string;
+            /** @description What the operator says about it. */
+            note: string | null;
+            /** Format: date-time */
+            began_at: string;
+            /** @description Null while it goes on. */
+            ended_at: string | null;
+            /** Format: date-time */
+            updated_at: string;
         };
         IngestSummary: {
             publishing: boolean;
@@ -3748,6 +3884,11 @@ export interface components {
         "RateLimit-Policy": string;
         /** @description `true` when an `Idempotency-Key` was sent before, and nothing was started. Otherwise absent. */
         "Idempotent-Replayed": "true";
+        /**
+         * @description Changes with the body. Sent back in `If-None-Match`, it avoids an unchanged body.
+         * @example "mZ3c1J1yQy0"
+         */
+        ETag: string;
         /**
          * @description Since when the operation is deprecated, as `@` and the seconds since 1970 (RFC 9745).
          * @example @1801353600
@@ -6737,6 +6878,100 @@ export interface operations {
             503: components["responses"]["temporarily_unavailable"];
         };
     };
+    listIncidents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of a former reply. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: date-time
+                         * @description Nothing is known of the time before.
+                         */
+                        measured_since: string;
+                        regions: {
+                            region: string;
+                            display_name: string;
+                        }[];
+                        /** @description Those that have not ended, or ended in the last 90 days; newest first. */
+                        incidents: components["schemas"]["Incident"][];
+                    };
+                };
+            };
+            /** @description Not changed since the reply whose `ETag` was sent */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    getIncidentFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of a former reply. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/atom+xml": string;
+                };
+            };
+            /** @description Not changed since the reply whose `ETag` was sent */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
     createCheckout: {
         parameters: {
             query?: never;
@@ -8166,6 +8401,169 @@ export interface operations {
             };
             401: components["responses"]["invalid_operator"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    listIncidentsForOperators: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        incidents: components["schemas"]["Incident"][];
+                    };
+                };
+            };
+            401: components["responses"]["invalid_operator"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    addIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Without it the incident is one of the whole service. */
+                    region?: string;
+                    /** @enum {string} */
+                    part: "api" | "site" | "sign_in" | "billing" | "control" | "relays" | "starts";
+                    /** @description Public, and shown as it is. */
+                    note: string;
+                    /**
+                     * Format: date-time
+                     * @description Now by default, and at the latest.
+                     */
+                    began_at?: string;
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        incident: components["schemas"]["Incident"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["invalid_transition"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    noteIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Public, and shown as it is. */
+                    note: string;
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        incident: components["schemas"]["Incident"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    endIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        incident: components["schemas"]["Incident"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["invalid_transition"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];

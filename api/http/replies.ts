@@ -1,8 +1,17 @@
 /** Replies of handlers. */
 
+/** A body that is no JSON. */
+export interface TextBody {
+  /** With the charset. */
+  readonly contentType: string
+  readonly text: string
+}
+
 export interface Reply {
   readonly status: number
   readonly body?: object
+  /** In place of a body of JSON. */
+  readonly text?: TextBody
   readonly headers?: Readonly<Record<string, string>>
   /** Time in which the handler waited for an event on purpose. It does not count as duration of the request. */
   readonly waitedSeconds?: number

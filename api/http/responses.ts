@@ -4,6 +4,7 @@
  */
 import type { Context } from 'koa'
 import { listSecurityHeaders } from '../../platform/koa/security-headers.ts'
+import type { TextBody } from './replies.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -28,14 +29,16 @@ export function addHeaders(ctx: Context, headers: Headers): void {
 }
 
 /** Sends the response, as JSON if it has a body. */
-export function send(ctx: Context, status: number, body?: object): void {
+export const send = (ctx: Context, status: number, body?: object): void =>
+  sendText(ctx, status, body && { contentType: 'application/json; charset=utf-8', text: JSON.stringify(body) })
+
+export function sendText(ctx: Context, status: number, body: TextBody | undefined): void {
   ctx.respond = false
   const headers = listHeaders(ctx)
   if (body === undefined) ctx.res.writeHead(status, headers).end()
   else {
-    const text = JSON.stringify(body)
-    headers.push('Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(Buffer.byteLength(text)))
-    ctx.res.writeHead(status, headers).end(text)
+    headers.push('Content-Type', body.contentType, 'Content-Length', String(Buffer.byteLength(body.text)))
+    ctx.res.writeHead(status, headers).end(body.text)
   }
 }
 

@@ -9,7 +9,7 @@ import type { Reply } from './replies.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import type { CheckOrigin } from './request-origin.ts'
 import type { Credentials, ReadHeader } from './requests.ts'
-import { addHeaders, send } from './responses.ts'
+import { addHeaders, send, sendText } from './responses.ts'
 import type { Admitted, ServedRoute } from './served-route.ts'
 
 export type HandleRoute = (ctx: RouterContext) => Promise<void>
@@ -66,7 +66,7 @@ const repeatOutdated =
     }
   }
 
-function sendReply(ctx: RouterContext, { status, body, headers, waitedSeconds }: Reply): void {
+function sendReply(ctx: RouterContext, { status, body, text, headers, waitedSeconds }: Reply): void {
   ctx.state.waitedSeconds = waitedSeconds
   // The connection belongs to another protocol now.
   if (status === 101) {
@@ -75,7 +75,8 @@ function sendReply(ctx: RouterContext, { status, body, headers, waitedSeconds }:
     return
   }
   if (headers) addHeaders(ctx, headers)
-  send(ctx, status, body)
+  if (text) sendText(ctx, status, text)
+  else send(ctx, status, body)
 }
 
 /** An own function, because a closure with a name costs a property definition per request. */

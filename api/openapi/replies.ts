@@ -32,6 +32,11 @@ export const headers = {
     description: '`true` when an `Idempotency-Key` was sent before, and nothing was started. Otherwise absent.',
     schema: { type: 'string', const: 'true' },
   },
+  ETag: {
+    description: 'Changes with the body. Sent back in `If-None-Match`, it avoids an unchanged body.',
+    schema: { type: 'string' },
+    example: '"mZ3c1J1yQy0"',
+  },
   Deprecation: {
     description: 'Since when the operation is deprecated, as `@` and the seconds since 1970 (RFC 9745).',
     schema: { type: 'string' },
@@ -55,6 +60,7 @@ const successTexts: Readonly<Record<string, string>> = {
   '201': 'Created',
   '202': 'Accepted',
   '204': 'Success, without a body',
+  '304': 'Not changed since the reply whose `ETag` was sent',
 }
 
 export function describeSuccesses(route: Route, converter: SchemaConverter) {
@@ -70,14 +76,21 @@ export function describeSuccesses(route: Route, converter: SchemaConverter) {
             ...(route.deprecated ? (['Deprecation', 'Sunset'] as const) : []),
             ...(route.replyHeaders?.[Number(status)] ?? []),
           ),
-          ...(answer
-            ? { content: describeJson(converter.convert(answer), route.examples?.replies?.[Number(status)]) }
-            : {}),
+          ...(answer ? { content: describeContent(answer, converter, route.examples?.replies?.[Number(status)]) } : {}),
         },
       ]
     }),
   )
 }
+
+const describeContent = (
+  answer: NonNullable<Route['answers'][number]>,
+  converter: SchemaConverter,
+  examples: Examples | undefined,
+) =>
+  typeof answer === 'string'
+    ? { [answer]: { schema: { type: 'string' }, ...(examples ? { examples } : {}) } }
+    : describeJson(converter.convert(answer), examples)
 
 /** The content of a request or a reply. */
 export const describeJson = (schema: JsonSchema, examples: Examples | undefined) => ({

@@ -96,8 +96,8 @@ const allTags: readonly Tag[] = [
   {
     name: 'Service',
     description:
-      'Health, metrics and this document, which the API serves itself; the site serves only the document. Also the mailbox for development.',
-    prefixes: ['/mailbox'],
+      'Incidents; and health, metrics and this document, which the API serves itself; the site serves only the document. Also the mailbox for development.',
+    prefixes: ['/mailbox', '/incidents'],
   },
 ]
 

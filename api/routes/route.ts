@@ -33,10 +33,10 @@ interface Parts<
   readonly requestHeaders?: Readonly<Record<string, { readonly description: string; readonly example: string }>>
   /** Optional request headers and their descriptions. */
   readonly optionalHeaders?: Readonly<Record<string, string>>
-  /** The success statuses and the schemas of their bodies; null for no body. */
-  readonly answers: Readonly<Record<number, z.ZodType | null>>
+  /** The success statuses and the schemas of their bodies, or a content type that is not JSON; null for no body. */
+  readonly answers: Readonly<Record<number, z.ZodType | string | null>>
   /** Headers of successes beside those of every operation, by status. */
-  readonly replyHeaders?: Readonly<Record<number, readonly 'Idempotent-Replayed'[]>>
+  readonly replyHeaders?: Readonly<Record<number, readonly ('Idempotent-Replayed' | 'ETag')[]>>
   /** Set for errors as OAuth has them; see `api/http/app.ts`. */
   readonly errors?: 'flat'
   /** The error codes of the route, in addition to those of every route: see `api/openapi/replies.ts`. */

@@ -39,6 +39,8 @@ export const rateLimitDefaults = {
   ingests: 120,
   manifest: 60,
   capacity: 60,
+  /** Incidents and their feed, from one network. */
+  incidents: 60,
   checkout: 10,
   /** Cancelling a subscription and opening the provider's customer portal. */
   billing_manage: 10,

@@ -38,6 +38,7 @@ const limited: readonly Limited[] = [
   { path: '/auth/oauth/twitch/start', limit: 20, method: 'post' },
   { path: '/notifications/unsubscribe', limit: 30, method: 'post' },
   { path: '/capacity/status', limit: 60, method: 'get' },
+  { path: '/incidents', limit: 60, method: 'get' },
   { path: '/relay/pair', limit: 30, method: 'get' },
 ]
 

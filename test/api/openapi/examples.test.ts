@@ -58,7 +58,7 @@ describe('the examples', () => {
   test.each(titled)('of the replies of $title are valid', ({ route, operation }) => {
     for (const [status, schema] of Object.entries(route.answers)) {
       const examples = operation?.responses[status]?.content?.['application/json']?.examples
-      if (schema) expect(problemsOf(schema, examples, true), status).toEqual([])
+      if (schema && typeof schema !== 'string') expect(problemsOf(schema, examples, true), status).toEqual([])
     }
   })
 
