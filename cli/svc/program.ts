@@ -7,6 +7,7 @@ import { pathOf } from './commands.ts'
 import { addCompletionCommand } from './completion.ts'
 import { exitCodeTexts } from './exit-codes.ts'
 import { addFleetCommands } from './fleet.ts'
+import { addIncidentsCommands } from './incidents.ts'
 import { addInstancesCommands } from './instances.ts'
 import { addJobsCommands } from './jobs.ts'
 import { addOverviewCommand } from './overview.ts'
@@ -33,6 +34,7 @@ export function createProgram(): Command {
   addInstancesCommands(program)
   addRegionsCommands(program)
   addFleetCommands(program)
+  addIncidentsCommands(program)
   addJobsCommands(program)
   addAuditCommand(program)
   addDoctorCommand(program)
