@@ -17,6 +17,7 @@ import { type ForwardedReply, forwardToApi } from './backend-for-frontend.ts'
 import { readAccessToken, setCookies, signOutCookies } from './cookies.ts'
 import { renderDocument } from './document.tsx'
 import { addDownloadRoutes } from './downloads.ts'
+import { addIncidentFeedRoute } from './incident-feed.ts'
 import { localPath } from './local-path.ts'
 import { renderConsole } from './operator/console-document.tsx'
 import { isConsolePath, openOperatorPage, problemPageFor } from './operator-access.ts'
@@ -70,6 +71,7 @@ export function createApp(site: Site): Koa {
   addReferenceFileRoutes(router, site.config.apiUrl)
   addSourceDocumentRoute(router, site.config.apiUrl)
   addDownloadRoutes(router, site.config.siteUrl)
+  addIncidentFeedRoute(router, site)
   for (const page of pages) mountPage(router, page, site)
   app.use(router.routes())
   app.use(serveSocket(site))

@@ -4,7 +4,7 @@ import { renderToString } from 'preact-render-to-string'
 import { type Assets, fontName } from './assets.ts'
 import { Brand } from './brand.tsx'
 import { Icon, type IconName } from './icons.tsx'
-import type { Layout, Section } from './page.ts'
+import type { Feed, Layout, Section } from './page.ts'
 
 interface Frame {
   readonly assets: Assets
@@ -19,6 +19,7 @@ interface Frame {
   readonly scripts?: readonly string[] | undefined
   /** Stylesheets besides `site.css`, by their names in `web/assets`. */
   readonly styles?: readonly string[] | undefined
+  readonly feed?: Feed | undefined
   readonly layout?: Layout | undefined
   readonly section?: Section | undefined
   /** Whether the service shows its emails on a page. */
@@ -51,7 +52,7 @@ const Html = ({ children, ...frame }: HtmlProps) => (
   </html>
 )
 
-const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [] }: Frame) => (
+const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [], feed }: Frame) => (
   <head>
     <meta charset="utf-8" />
     <title>{`${title} · ${brandName}`}</title>
@@ -68,6 +69,7 @@ const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [] 
       <link key={style} rel="stylesheet" href={assets.pathOf(style)} />
     ))}
     <link rel="icon" href={assets.pathOf('icon.svg')} />
+    {feed ? <link rel="alternate" type="application/atom+xml" href={feed.path} title={feed.title} /> : null}
     {['site.js', ...scripts].map((script) => (
       <script key={script} type="module" src={assets.pathOf(script)} />
     ))}

@@ -48,6 +48,11 @@ export type Layout = 'wide' | 'narrow' | 'full'
 /** The entry of the main navigation that a page belongs to. */
 export type Section = 'relays' | 'history' | 'usage' | 'account'
 
+export interface Feed {
+  readonly path: string
+  readonly title: string
+}
+
 /** A document to render. */
 export interface Document {
   /** A stable name, rendered as `data-page`: tests identify pages by it, since titles and headings may be reworded. */
@@ -62,6 +67,8 @@ export interface Document {
   readonly console?: ConsoleSection
   /** Files of `web/assets` to load besides `site.css`. */
   readonly styles?: readonly string[]
+  /** An Atom feed of what the page shows, which feed readers find by it. */
+  readonly feed?: Feed
   /** `wide` unless given. */
   readonly layout?: Layout
   readonly section?: Section

@@ -1,7 +1,8 @@
 /**
  * The public pages and the usage page in Chromium: accessible, without scripts, and without requests to other hosts.
  */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { useRelayTime } from '../support/relay-time.ts'
 import { expectUsable, type Visitor, visitor, waitForPage } from './browser.ts'
 import { startDashboard } from './streamers.ts'
@@ -29,6 +30,22 @@ const pages: Readonly<Record<string, () => Promise<Visitor>>> = {
   'help-obs': () => open('/help/obs'),
   'help-scene-switching': () => open('/help/scene-switching'),
   status: () => open('/status'),
+  'status-incidents': async () => {
+    await api.sql`
+      insert into incidents (region, part, kind, began_at, confirmed_at, ended_at, note, noted_at) values
+        (null, 'api', 'part_outage', now() - interval '40 days', now(), now() - interval '39 days', null, null),
+        ('local', 'starts', 'starts_failing', now() - interval '1 hour', now(), null, ${'A long word: '.padEnd(90, 'x')}, now())`
+    onTestFinished(async () => void (await api.sql`delete from incidents`))
+    const person = await visitor({ device: 'phone' })
+    await eventually(
+      async () => {
+        await person.page.goto(`${url}/status`)
+        return person.page.locator('[data-incident]').count()
+      },
+      (count) => count === 2,
+    )
+    return person
+  },
   'usage-none': async () => {
     const person = await streamer({ device: 'phone' })
     await api.sql`update users set plan_tier = 'free', plan_status = 'none', addons = 0 where id = ${person.user.userId}`

@@ -1,29 +1,33 @@
-/** The public status page: whether the service replies, and the capacity of each region. */
+/** The public status page: whether the service replies, the capacity of each region, and the last incidents. */
+import { feedPath } from '../../domain/operations/incident-feed.ts'
 import { Icon } from '../icons.tsx'
 import type { PageHandler } from '../page.ts'
 import { DateTime } from '../time-text.tsx'
 import { type Capacity, CapacityBadge, findCapacity } from './capacity.tsx'
+import { findIncidents, hasOpenIncident, IncidentSections, type Incidents } from './status-incidents.tsx'
 
 /** How often the page requests itself again. */
 const refreshSeconds = 30
 
 export const show: PageHandler = async (visit) => {
-  const capacity = await findCapacity(visit)
+  const [capacity, incidents] = await Promise.all([findCapacity(visit), findIncidents(visit)])
   return {
     name: 'status',
     title: 'Status',
     styles: ['status.css'],
+    feed: { path: feedPath, title: 'Incidents' },
     retryAfterSeconds: refreshSeconds,
-    page: <Status capacity={capacity} checkedAt={new Date().toISOString()} />,
+    page: <Status capacity={capacity} incidents={incidents} now={new Date()} />,
   }
 }
 
-type Level = 'operational' | 'limited' | 'full' | 'unavailable'
+type Level = 'operational' | 'limited' | 'full' | 'incident' | 'unavailable'
 
 const levels = {
   operational: ['notice', 'circle-check', 'All systems work'],
   limited: ['warning', 'triangle-alert', 'Few relays are left'],
   full: ['warning', 'triangle-alert', 'No relays are left'],
+  incident: ['warning', 'triangle-alert', 'Part of the service is disturbed'],
   unavailable: ['problem', 'cloud-off', 'The service is not responding'],
 } as const satisfies Record<Level, readonly unknown[]>
 
@@ -31,29 +35,31 @@ const explanations: Readonly<Record<Level, string>> = {
   operational: 'You can sign in and start relays.',
   limited: 'You can sign in and use your relays. New relays may have to wait for room.',
   full: 'You can sign in and use your relays. New relays can’t be started until others end.',
+  incident: 'What is disturbed, and since when, is listed below.',
   unavailable: 'You can’t sign in or start a relay right now. Relays that are running keep forwarding video.',
 }
 
-const levelOf = (capacity: Capacity | undefined): Level => {
+const levelOf = ({ capacity, incidents }: Pick<StatusProps, 'capacity' | 'incidents'>): Level => {
   if (!capacity) return 'unavailable'
+  if (hasOpenIncident(incidents)) return 'incident'
   return capacity.status === 'available' ? 'operational' : capacity.status
 }
 
 interface StatusProps {
   readonly capacity: Capacity | undefined
-  /** RFC 3339. */
-  readonly checkedAt: string
+  readonly incidents: Incidents | undefined
+  readonly now: Date
 }
 
-function Status({ capacity, checkedAt }: StatusProps) {
-  const level = levelOf(capacity)
+function Status({ capacity, incidents, now }: StatusProps) {
+  const level = levelOf({ capacity, incidents })
   const [className, icon, title] = levels[level]
   return (
     <>
       <div class="page-head">
         <h1>Status</h1>
         <p class="lead">
-          Checked on <DateTime at={checkedAt} />. This page updates itself every {refreshSeconds} seconds.
+          Checked on <DateTime at={now.toISOString()} />. This page updates itself every {refreshSeconds} seconds.
         </p>
       </div>
       <section class={`${className} status-now`} aria-labelledby="now" data-status={level}>
@@ -84,6 +90,7 @@ function Status({ capacity, checkedAt }: StatusProps) {
           <p class="muted">Unknown while the API isn’t responding.</p>
         )}
       </section>
+      <IncidentSections found={incidents} now={now} />
     </>
   )
 }

@@ -106,7 +106,11 @@ describe('the status page', () => {
     const double = await startApiDouble()
     const behind = await startSite(double)
     for (const status of ['limited', 'full']) {
-      double.respondWith(() => ({ body: { status, regions: [], as_of: new Date().toISOString() } }))
+      double.respondWith(({ url }) => ({
+        body: url.endsWith('/incidents')
+          ? { measured_since: new Date().toISOString(), regions: [], incidents: [] }
+          : { status, regions: [], as_of: new Date().toISOString() },
+      }))
       expect((await behind.browser().open('/status')).data('status')).toEqual([status])
     }
     // Too many requests from one network say nothing about the service, but leave it unknown.
