@@ -104,6 +104,7 @@ function summarize(stats: IngestStats, isPublishing: boolean, lastEvent: StreamE
     ...summary,
     usualLinks: summary.usualLinks ?? undefined,
     usualBitrateKbps: stats.usual_bitrate_kbps,
+    hasPublished: (stats.bytes_total ?? 0) > 0,
     publisherRefused: publish && { reason: publish.reason, ageMillis: publish.age_ms },
     playerRefused: play && { reason: play.reason, ageMillis: play.age_ms },
     lastEvent,

@@ -110,7 +110,9 @@ export interface StreamFacts {
   readonly stalledPlayers: number
   readonly publisherRefused: CallerRefusal | undefined
   readonly playerRefused: CallerRefusal | undefined
-  /** The last event of the stream; undefined without one. */
+  /** Whether the relay has received anything since it started. */
+  readonly hasPublished: boolean
+  /** The last event of the stream; undefined without one, and where the relay states none. */
   readonly lastEvent: StreamEventKind | undefined
 }
 
@@ -136,7 +138,7 @@ function judgePhone(facts: StreamFacts): PhoneCode {
     const isRefused = isWithin(facts.publisherRefused, refusalMillisMax) && facts.publisherRefused.reason !== 'conflict'
     if (!isPublishing && isRefused) return codeOfRefusal(facts.publisherRefused.reason)
     if (facts.lastEvent === 'stream_ended') return 'ended'
-    if (state !== 'none') return 'lost'
+    if (state !== 'none' || (facts.lastEvent === undefined && facts.hasPublished)) return 'lost'
     return isPublishing ? 'no_video' : 'no_caller'
   }
   if ((lossPct ?? 0) >= lossPctMax) return 'loss_high'

@@ -9,11 +9,11 @@ import type { SandboxEventType } from '../../providers/billing/sandbox-events.ts
 import { billingEvent, sandboxSender } from '../support/billing.ts'
 import { openDatagramPath } from '../support/datagram-path.ts'
 import { eventually, operator, startService, type TestService } from '../support/relays.ts'
-import { SignalPage } from '../support/signal-page.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
 import { SrtlaSender } from '../support/srtla-sender.ts'
 import { signIn, visitor } from './browser.ts'
 import { testInRealTime } from './real-time.ts'
+import { SignalPage } from './signal-page.ts'
 import { StreamSink, StreamSource } from './srt-stream.ts'
 
 const siteUrl = await freeSiteUrl()

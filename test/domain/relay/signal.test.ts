@@ -24,6 +24,7 @@ const good: StreamFacts = {
   stalledPlayers: 0,
   publisherRefused: undefined,
   playerRefused: undefined,
+  hasPublished: false,
   lastEvent: 'stream_started',
 }
 const silent = { ...good, isPublishing: false, bitrateKbps: 0, links: 0, lossPct: null, usualLinks: undefined }
@@ -53,6 +54,8 @@ describe('a phone that does not publish', () => {
   test('has lost its networks', () => expect(phoneOf({ ...silent, lastEvent: 'stream_lost' })).toBe('lost'))
   test('has lost its networks before the relay gave its connection up', () =>
     expect(phoneOf({ bitrateKbps: 0, lastEvent: 'stream_lost' })).toBe('lost'))
+  test('is gone from a relay of a former version, which has received something', () =>
+    expect(phoneOf({ ...silent, lastEvent: undefined, hasPublished: true })).toBe('lost'))
   test('has ended its stream', () => expect(phoneOf({ ...silent, lastEvent: 'stream_ended' })).toBe('ended'))
   test.each([
     ['unauthorized', 'wrong_stream_id'],
@@ -156,6 +159,7 @@ const facts: fc.Arbitrary<StreamFacts> = fc.record({
   stalledPlayers: fc.nat(8),
   publisherRefused: refusal,
   playerRefused: refusal,
+  hasPublished: fc.boolean(),
   lastEvent: fc.option(fc.constantFrom(...streamEventKinds), { nil: undefined }),
 })
 const stream = fc.record({
