@@ -2765,7 +2765,7 @@ export interface components {
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "terms_outdated" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
@@ -3495,6 +3495,16 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description email_taken, terms_outdated */
+        "email_taken.terms_outdated": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description forbidden */
         forbidden: {
             headers: {
@@ -3829,6 +3839,16 @@ export interface components {
                 "application/json": components["schemas"]["FlatError"];
             };
         };
+        /** @description terms_outdated */
+        terms_outdated: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description unauthorized */
         unauthorized: {
             headers: {
@@ -3923,6 +3943,8 @@ export interface operations {
                     email: string;
                     /** @description At least 10 characters, at most 72 bytes of UTF-8, and not a common password. */
                     password: string;
+                    /** @description The version of the terms that the person has read and accepts, which is recorded. Leave it out where no terms were shown. */
+                    terms_version?: string;
                 };
             };
         };
@@ -3952,7 +3974,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["invalid_request"];
-            409: components["responses"]["email_taken"];
+            409: components["responses"]["email_taken.terms_outdated"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -5091,6 +5113,8 @@ export interface operations {
                      * @enum {string}
                      */
                     scopes?: "identity" | "chat";
+                    /** @description The version of the terms that the person has read and accepts, which is recorded. Leave it out where no terms were shown. */
+                    terms_version?: string;
                 };
             };
         };
@@ -5116,6 +5140,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["terms_outdated"];
             410: components["responses"]["merge_expired"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];

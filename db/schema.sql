@@ -385,6 +385,7 @@ create table oauth_authorization_requests (
   created_at       timestamptz not null default now(),
   expires_at       timestamptz not null,
   consumed_at      timestamptz,
+  terms_version    text,
   constraint oauth_authorization_requests_check check ((intent = 'link') = (user_id is not null and auth_session_id is not null)),
   constraint oauth_authorization_requests_check1 check ((intent = 'merge') = (merge_request_id is not null))
 );
@@ -806,6 +807,13 @@ create table subscriptions (
 );
 
 create index subscriptions_user on subscriptions (user_id);
+
+create table terms_acceptances (
+  user_id     uuid        not null references users(id) on delete cascade,
+  version     text        not null,
+  accepted_at timestamptz not null default now(),
+  constraint terms_acceptances_pkey primary key (user_id, version)
+);
 
 create table trial_networks (
   network_hash bytea         not null primary key check (length(network_hash) = 32),

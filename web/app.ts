@@ -191,7 +191,7 @@ function serveSocket(site: Site): Middleware {
 }
 
 function sendResult(ctx: Context, { assets, config }: Site, result: PageResult): void {
-  const { brandName, mailbox: hasMailbox } = config
+  const { brandName, legal, mailbox: hasMailbox } = config
   setCookies(ctx, result.cookies ?? [])
   if ('redirectTo' in result) {
     ctx.status = 303
@@ -201,7 +201,7 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     const { continueTo, message } = result
     ctx.type = 'html'
     const frame = { name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
-    ctx.body = renderDocument({ assets, brandName, hasMailbox, ...frame }, forwardingPage(message, continueTo))
+    ctx.body = renderDocument({ assets, brandName, hasMailbox, legal, ...frame }, forwardingPage(message, continueTo))
   } else if ('download' in result) {
     const { fileName, contentType, content, isShown } = result.download
     ctx.set('Content-Disposition', `${isShown ? 'inline' : 'attachment'}; filename="${fileName}"`)
@@ -219,7 +219,7 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     if (retryAfterSeconds !== undefined && ctx.method === 'GET') ctx.set('Refresh', String(retryAfterSeconds))
     ctx.body = section
       ? renderConsole({ assets, brandName, ...frame, section }, page)
-      : renderDocument({ assets, brandName, hasMailbox, isSignedIn: isSignedIn(ctx), ...frame }, page)
+      : renderDocument({ assets, brandName, hasMailbox, legal, isSignedIn: isSignedIn(ctx), ...frame }, page)
   }
 }
 

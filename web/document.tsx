@@ -1,9 +1,11 @@
 /** The HTML document around every page. */
 import type { ComponentChildren, VNode } from 'preact'
 import { renderToString } from 'preact-render-to-string'
+import type { LegalPages } from '../platform/config/legal.ts'
 import { type Assets, fontName } from './assets.ts'
 import { Brand } from './brand.tsx'
 import { Icon, type IconName } from './icons.tsx'
+import { LegalNavigation } from './legal-links.tsx'
 import type { Feed, Layout, Section } from './page.ts'
 
 interface Frame {
@@ -24,6 +26,7 @@ interface Frame {
   readonly section?: Section | undefined
   /** Whether the service shows its emails on a page. */
   readonly hasMailbox: boolean
+  readonly legal: LegalPages
 }
 
 export const renderDocument = (frame: Frame, page: VNode): string =>
@@ -113,7 +116,7 @@ const SignInLinks = ({ page }: { readonly page: string }) =>
     </nav>
   )
 
-const Footer = ({ brandName, hasMailbox }: Pick<Frame, 'brandName' | 'hasMailbox'>) => (
+const Footer = ({ brandName, hasMailbox, legal }: Pick<Frame, 'brandName' | 'hasMailbox' | 'legal'>) => (
   <footer class="bottom">
     <div class="bottom-row">
       <span>{brandName}</span>
@@ -133,6 +136,7 @@ const Footer = ({ brandName, hasMailbox }: Pick<Frame, 'brandName' | 'hasMailbox
           </a>
         ) : null}
       </nav>
+      <LegalNavigation legal={legal} />
     </div>
   </footer>
 )

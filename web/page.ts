@@ -17,7 +17,7 @@ export interface Visit {
   /** Host and port that the browser asked for, which may be others. */
   readonly host: string
   /** What pages show of the configuration, such as prices. */
-  readonly config: Pick<SiteConfig, 'brandName' | 'canConnectApps' | 'prices' | 'relayTime' | 'supportEmail'>
+  readonly config: Pick<SiteConfig, 'brandName' | 'canConnectApps' | 'legal' | 'prices' | 'relayTime' | 'supportEmail'>
   readonly visitor: Visitor
   /** Whether the browser sent an access token. Only the API can verify it. */
   readonly isSignedIn: boolean

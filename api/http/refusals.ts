@@ -39,6 +39,7 @@ export const refusals = {
   connection_limit: [409, 'The account has as many connections as it may have. Delete one that you do not use.'],
   play_key_limit: [409, 'The account has as many play keys as it may have. Delete one that you do not use.'],
   connection_in_use: [409, 'The connection has a live relay. Stop it first.'],
+  terms_outdated: [409, 'The terms have changed since. Read and accept the present version.'],
   email_taken: [409, 'An account with this email address already exists.'],
   password_not_set: [
     409,

@@ -22,6 +22,7 @@ import { requirePendingMerge } from './merges.ts'
 import type { VerifiedOAuthCallback } from './oauth-accounts.ts'
 import { createSecretToken, hashSecretToken } from './secret-tokens.ts'
 import type { Services } from './services.ts'
+import { requirePresentTerms } from './terms.ts'
 
 const displayNames: Readonly<Record<OAuthProviderName, string>> = {
   twitch: 'Twitch',
@@ -34,12 +35,13 @@ interface AuthorizationOptions {
   readonly intent: AuthorizationPurpose['intent']
   readonly mergeRequestId: string | undefined
   readonly scopes: OAuthScopes
+  readonly termsVersion: string | undefined
 }
 
 /**
  * @returns the URL to send the browser to, and the binding that the browser keeps and presents at the callback. Refuses
- *   with `not_available`, `not_found`, `merge_expired`, `invalid_request`, `unauthorized` and
- *   `temporarily_unavailable`.
+ *   with `not_available`, `not_found`, `merge_expired`, `invalid_request`, `unauthorized`,
+ *   `terms_outdated` and `temporarily_unavailable`.
  */
 export async function startAuthorization(
   services: Services,
@@ -48,14 +50,17 @@ export async function startAuthorization(
   caller: User | undefined,
 ): Promise<{ url: URL; binding: string }> {
   const provider = requireProvider(services, providerName)
+  const { scopes, termsVersion } = options
+  requirePresentTerms(services.config, termsVersion)
   const purpose = await requirePurpose(services, options, caller)
   const state = createSecretToken()
   const binding = createSecretToken()
-  const request = deriveProviderRequest(services, provider.name, { state, binding, scopes: options.scopes })
+  const request = deriveProviderRequest(services, provider.name, { state, binding, scopes })
   const url = await provider.authorizationUrl(request).catch(toRefusal(services, provider.name))
   const secrets = hashSecrets(provider.name, { state, binding })
   // The merge request may have been deleted in the meantime, for example by a password reset.
-  const isInserted = await insertAuthorizationRequest(services.sql, secrets, { ...purpose, scopes: options.scopes })
+  const stored = { ...purpose, scopes, termsVersion: termsVersion ?? null }
+  const isInserted = await insertAuthorizationRequest(services.sql, secrets, stored)
   if (!isInserted) throw new Refusal('not_found')
   return { url, binding }
 }
@@ -88,7 +93,14 @@ export async function completeAuthorization(
   const { providerUserId, verifiedEmail } = identity
   return {
     request,
-    callback: { identity: { provider: provider.name, providerUserId }, verifiedEmail, tokens, ip, userAgent },
+    callback: {
+      identity: { provider: provider.name, providerUserId },
+      verifiedEmail,
+      tokens,
+      ip,
+      userAgent,
+      termsVersion: request.termsVersion ?? undefined,
+    },
   }
 }
 

@@ -18,6 +18,7 @@ import {
   recordVerifiedAddress,
 } from '../../db/identity/oauth-accounts.ts'
 import { cancelRevocations } from '../../db/identity/provider-token-revocations.ts'
+import { recordTermsAcceptance } from '../../db/identity/terms-acceptances.ts'
 import {
   findCredentialsByEmail,
   insertUserFromProvider,
@@ -49,6 +50,8 @@ export interface VerifiedOAuthCallback {
   readonly tokens: OAuthTokens
   readonly ip: string
   readonly userAgent: string
+  /** The version of the terms that a new account accepts, if the page stated it. */
+  readonly termsVersion: string | undefined
 }
 
 /** Each conflict means that another transaction has committed, so few attempts are enough. */
@@ -122,6 +125,7 @@ async function signInToNewAccount(sql: Sql, { sealing }: Services, callback: Ver
     client: webClient,
     detail: { method: callback.identity.provider },
   })
+  await recordTermsAcceptance(sql, userId, callback.termsVersion)
   if (!(await insertLink(sql, userId, callback))) throw new ConcurrentUpdateError()
   return openSession(sql, userId, callback)
 }
@@ -153,6 +157,8 @@ async function reclaimAccount(
     client: webClient,
     detail: { provider },
   })
+  // What the person accepted who created the account does not bind its owner.
+  await recordTermsAcceptance(sql, userId, callback.termsVersion)
   if (!(await insertLink(sql, userId, callback))) throw new ConcurrentUpdateError()
   await mailMethodChanges(sql, services, userId, methods)
   return { result: await openSession(sql, userId, callback), disconnected }

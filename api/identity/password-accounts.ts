@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { recordAuditEntry } from '../../db/audit.ts'
 import type { Sql } from '../../db/connection.ts'
+import { recordTermsAcceptance } from '../../db/identity/terms-acceptances.ts'
 import { type Credentials, findCredentialsByEmail, insertUser } from '../../db/identity/users.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { Refusal } from '../http/refusals.ts'
@@ -12,10 +13,16 @@ import { sendMailLink } from './mail-links.ts'
 import type { PasswordClient } from './passwords.ts'
 import type { Services } from './services.ts'
 import { createStreamToken } from './stream-tokens.ts'
+import { requirePresentTerms } from './terms.ts'
 
 export interface PasswordCredentials {
   readonly email: string
   readonly password: string
+}
+
+interface SignUp extends PasswordCredentials {
+  /** The version of the terms that the person accepts, if the page stated it. */
+  readonly termsVersion: string | undefined
 }
 
 /** The client that sent the request. */
@@ -26,14 +33,15 @@ interface Origin extends PasswordClient {
 /**
  * Creates an account and mails a verification link.
  * @returns undefined where an address must be verified before the first sign-in. The result is then the same for an
- *   address that is taken; otherwise refuses with `email_taken`.
+ *   address that is taken; otherwise refuses with `email_taken`. Refuses with `terms_outdated`.
  */
 export async function signUp(
   services: Services,
-  { email, password }: PasswordCredentials,
+  { email, password, termsVersion }: SignUp,
   { ip, userAgent, socket }: Origin,
 ): Promise<OpenedAuthSession | undefined> {
   const { config, sql, passwords, recordAuditAttempt } = services
+  requirePresentTerms(config, termsVersion)
   // Hashed before the address is looked up: a taken address takes as long as a free one.
   const passwordHash = await passwords.hash(password, { ip, socket })
   const responseTime = uniformResponseTime(config)
@@ -42,6 +50,7 @@ export async function signUp(
     if (!account.isNew) return { account }
     const { userId } = account
     await recordAuditEntry(tx, { initiator: 'user', action: 'signed_up', userId, ip, client: webClient })
+    await recordTermsAcceptance(tx, userId, termsVersion)
     await sendMailLink(tx, services, 'verify_email', userId)
     if (config.requireEmailVerification) return { account }
     return { account, opened: await openAuthSession(tx, { userId, client: webClient, ip, userAgent }) }

@@ -2,6 +2,7 @@
 import { type CheckResult, runChecks } from './check.ts'
 import { checkClocks } from './clocks.ts'
 import { checkConfiguration, checkStack } from './configuration.ts'
+import { checkLegalPages } from './legal.ts'
 import { checkDisk, checkVideoEngine } from './machine.ts'
 import { openDatabase, postgresChecks } from './postgres.ts'
 import { providerChecks } from './providers.ts'
@@ -20,6 +21,7 @@ export async function examine(target: Target): Promise<CheckResult[]> {
     return await runChecks([
       { name: 'configuration', run: () => checkConfiguration(target) },
       ...(running ? [{ name: 'stack', run: () => checkStack(target.stack, running) }] : []),
+      ...(config ? [{ name: 'legal', run: () => checkLegalPages(config) }] : []),
       ...secretChecks(target, database),
       ...postgresChecks(target, database),
       { name: 'temporal', run: () => checkTemporal(target, temporal) },

@@ -51,6 +51,7 @@ export const exportedTables: readonly ExportedTable[] = [
       id user_id provider provider_user_id provider_verified_email scopes linked_at chat_connected_at token_expires_at`),
     leftOut: { access_token_sealed: secret, refresh_token_sealed: secret, tokens_checked_at: internal },
   },
+  { table: 'terms_acceptances', columns: words('user_id version accepted_at'), leftOut: {} },
   {
     table: 'auth_sessions',
     columns: words('id user_id client kind ip user_agent created_at last_used_at revoked_at revoked_for'),
@@ -85,7 +86,9 @@ export const exportedTables: readonly ExportedTable[] = [
   },
   {
     table: 'oauth_authorization_requests',
-    columns: words('user_id provider intent scopes auth_session_id merge_request_id created_at expires_at consumed_at'),
+    columns: words(`
+      user_id provider intent scopes auth_session_id merge_request_id terms_version created_at expires_at
+      consumed_at`),
     leftOut: { state_hash: secret, binding_hash: secret },
   },
   {

@@ -15,7 +15,11 @@ export type AuthorizationPurpose =
   /** Prove through a linked identity who owns the account of a merge request. */
   | { readonly intent: 'merge'; readonly mergeRequestId: string }
 
-export type AuthorizationRequest = AuthorizationPurpose & { readonly scopes: 'identity' | 'chat' }
+export type AuthorizationRequest = AuthorizationPurpose & {
+  readonly scopes: 'identity' | 'chat'
+  /** The version of the terms that an account created by it accepts; null if none was stated. */
+  readonly termsVersion: string | null
+}
 
 interface AuthorizationRequestSecrets {
   readonly stateHash: Buffer
@@ -34,10 +38,10 @@ export const insertAuthorizationRequest = async (
   const mergeRequestId = request.intent === 'merge' ? request.mergeRequestId : null
   const { count } = await sql`
     insert into oauth_authorization_requests
-      (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, merge_request_id, expires_at)
+      (state_hash, binding_hash, provider, intent, scopes, user_id, auth_session_id, merge_request_id,
+        terms_version, expires_at)
     select ${secrets.stateHash}, ${secrets.bindingHash}, ${secrets.provider}, ${request.intent}, ${request.scopes},
-      ${userId}::uuid, ${authSessionId}::uuid, ${mergeRequestId}::uuid,
-      now() + make_interval(secs => ${authorizationRequestSeconds})
+      ${userId}::uuid, ${authSessionId}::uuid, ${mergeRequestId}::uuid, ${request.termsVersion}, now() + make_interval(secs => ${authorizationRequestSeconds})
     where ${mergeRequestId}::uuid is null
       or exists (select from merge_requests where id = ${mergeRequestId}::uuid for key share)`
   return count === 1
@@ -56,4 +60,4 @@ export const consumeAuthorizationRequest = async (
     update oauth_authorization_requests set consumed_at = now()
     where state_hash = ${stateHash} and binding_hash = ${bindingHash} and provider = ${provider}
       and consumed_at is null and expires_at > now()
-    returning intent, scopes, user_id, auth_session_id, merge_request_id`)
+    returning intent, scopes, user_id, auth_session_id, merge_request_id, terms_version`)

@@ -139,6 +139,7 @@ export const boundedTables = {
   /** A bounded number of rows for each account, and relay time by day. */
   deletedWithAccount: [
     'users',
+    'terms_acceptances',
     'user_oauth_accounts',
     'subscriptions',
     'billing_customers',

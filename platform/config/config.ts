@@ -5,6 +5,7 @@ import type { z } from 'zod'
 import type { SlsServer } from '../../domain/relay/engines.ts'
 import { billingConfig, findBillingConflicts } from './billing.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
+import { findLegalConflicts, legalPages } from './legal.ts'
 import { findMailConflicts, mailConfig } from './mail.ts'
 import { retentionConfig } from './retention.ts'
 import { type Values, Variables } from './variables.ts'
@@ -43,6 +44,7 @@ function* findConflicts(v: Values): Iterable<string> {
   if (v.SVC_OBS_PROVIDER_ID !== undefined && v.SVC_OAUTH_SIGNING_KEYS === undefined)
     yield 'SVC_OAUTH_SIGNING_KEYS is required with SVC_OBS_PROVIDER_ID'
   if (v.SVC_RELAY_ENGINE === 'sls') yield* findMissingSlsVariables(v)
+  yield* findLegalConflicts(v)
   yield* findBillingConflicts(v)
   yield* findMailConflicts(v)
 }
@@ -81,6 +83,7 @@ const configOf = (v: Values) => ({
   apiUrl: v.SVC_API_URL ?? `http://localhost:${v.PORT}`,
   siteUrl: siteUrlOf(v),
   brandName: v.SVC_BRAND_NAME,
+  legal: legalPages(v),
   drainSeconds: v.SVC_DRAIN_SECONDS,
   dataDir: resolve(v.SVC_DATA_DIR),
   database: { url: v.DATABASE_URL, connectionsMax: v.SVC_DATABASE_POOL },

@@ -3,6 +3,7 @@
 import type { z } from 'zod'
 import type { UsageEnforcement } from '../../domain/billing/usage-cycle.ts'
 import { deepFreeze, type Environment, readVariables } from './environment.ts'
+import { findLegalConflicts, legalPages } from './legal.ts'
 import { url } from './values.ts'
 import { Variables } from './variables.ts'
 
@@ -14,6 +15,12 @@ const SiteVariables = Variables.pick({
   SVC_TRUSTED_PROXY_HOPS: true,
   SVC_BRAND_NAME: true,
   SVC_SUPPORT_EMAIL: true,
+  SVC_TERMS_URL: true,
+  SVC_TERMS_VERSION: true,
+  SVC_PRIVACY_URL: true,
+  SVC_IMPRINT_URL: true,
+  SVC_REFUND_URL: true,
+  SVC_ABUSE_CONTACT: true,
   SVC_PLAN_PRICE: true,
   SVC_ADDON_PRICE: true,
   SVC_CURRENCY: true,
@@ -25,7 +32,7 @@ const SiteVariables = Variables.pick({
 
 /** Reads and checks the variables of the site. Throws `ConfigError`. */
 export function readSiteConfig(env: Environment = process.env) {
-  const v = readVariables(SiteVariables, env)
+  const v = readVariables(SiteVariables, env, findLegalConflicts)
   return deepFreeze({
     logLevel: v.LOG_LEVEL,
     port: v.SVC_SITE_PORT,
@@ -38,6 +45,8 @@ export function readSiteConfig(env: Environment = process.env) {
     brandName: v.SVC_BRAND_NAME,
     /** Shown on the help page; undefined for none. */
     supportEmail: v.SVC_SUPPORT_EMAIL,
+    /** Linked in the footer of all pages. */
+    legal: legalPages(v),
     prices: pricesOf(v),
     relayTime: { hoursPerRelay: v.SVC_TIME_BANK_HOURS_PER_RELAY, enforcement: v.SVC_TIME_BANK_ENFORCEMENT },
     /** Whether the page /mailbox exists. */

@@ -75,6 +75,10 @@ export const databaseUrl = z.string().superRefine((text, context) => {
 })
 /** A URL that the site links to or redirects to. */
 export const httpsUrl = z.url({ protocol: /^https$/, error: 'is not an https:// URL' })
+/** A contact that pages link to. */
+export const emailOrHttpsUrl = z.union([z.email(), httpsUrl], {
+  error: 'is neither an email address nor an https:// URL',
+})
 /** An address to listen on. Names are refused, since the Temporal SDK resolves none. */
 export const ipAddressWithPort = z.string().refine((text) => {
   const [, ipv6 = '', ipv4 = '', portText = ''] = /^(?:\[([^\]]*)\]|([\d.]*)):(\d{1,5})$/.exec(text) ?? []

@@ -30,6 +30,7 @@ interface StartOptions {
   readonly intent?: 'sign_in' | 'link' | 'merge'
   readonly merge_request_id?: string | undefined
   readonly scopes?: 'identity' | 'chat'
+  readonly terms_version?: string
   readonly bearer?: string | undefined
 }
 

@@ -2,6 +2,7 @@
 
 import { type ApiResult, expectSuccess } from '../../client/api-error.ts'
 import type { RelayTimeTerms } from '../../platform/config/site.ts'
+import { PurchaseTerms } from '../legal-links.tsx'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { describeLimit, formatRelays, formatRelayTime } from '../plan-terms.ts'
 import { checkoutProblems, portalProblems, redirectToBillingPortal, redirectToCheckout } from './account-billing.tsx'
@@ -63,7 +64,7 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
     visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
     visit.api.GET('/api/v1/billing/subscription'),
   ])
-  const { prices, relayTime } = visit.config
+  const { legal, prices, relayTime } = visit.config
   const { user, entitlement, usage } = expectSuccess(summary, 'A request of the account page')
   const billing = expectSuccess(subscription, 'A request of the account page')
   return {
@@ -92,6 +93,7 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
           <RelayTime usage={usage} />
         </div>
         {entitlement.plan_tier === 'free' ? <PlanComparison prices={prices} relayTime={relayTime} /> : null}
+        <PurchaseTerms legal={legal} />
       </>
     ),
   }

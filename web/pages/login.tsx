@@ -1,5 +1,7 @@
 /** The login page. Plugins open the same path with `attempt`; signed-in visitors then approve the plugin's sign-in. */
+import type { LegalPages } from '../../platform/config/legal.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
+import { TermsSentence } from '../legal-links.tsx'
 import { localPath } from '../local-path.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { showApproval } from './approval.tsx'
@@ -52,13 +54,17 @@ interface LoginForm {
 async function loginPage(visit: Visit, form: LoginForm): Promise<PageResult> {
   const providers = await configuredProviders(visit)
   const title = isForSoftware(form.next) ? 'Sign in to connect your streaming software' : 'Sign in'
-  const page = <Login {...form} title={title} providers={providers} />
+  const page = <Login {...form} title={title} providers={providers} legal={visit.config.legal} />
   return { name: 'login', title, status: form.status ?? 200, page }
 }
 
-type LoginProps = LoginForm & { readonly title: string; readonly providers: readonly ProviderName[] }
+interface LoginProps extends LoginForm {
+  readonly title: string
+  readonly providers: readonly ProviderName[]
+  readonly legal: LegalPages
+}
 
-const Login = ({ title, next, email, notice, problem, providers }: LoginProps) => (
+const Login = ({ title, next, email, notice, problem, providers, legal }: LoginProps) => (
   <section class="card narrow">
     <h1>{title}</h1>
     {isForSoftware(next) ? (
@@ -76,7 +82,8 @@ const Login = ({ title, next, email, notice, problem, providers }: LoginProps) =
         Sign in
       </button>
     </form>
-    <SignInButtons providers={providers} next={next} />
+    <SignInButtons providers={providers} next={next} legal={legal} />
+    {providers.length === 0 ? null : <TermsSentence legal={legal} act="If this creates an account," />}
     <p class="row apart">
       <a class="link" href={`/sign-up?next=${encodeURIComponent(next)}`}>
         Create account

@@ -3,6 +3,7 @@
 import type { ApiResult } from '../../client/api-error.ts'
 import type { Reply } from '../../client/reply.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
+import { acceptedTerms } from '../legal-links.tsx'
 import { localPath } from '../local-path.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { type Problem, ProblemMessage } from './messages.tsx'
@@ -23,7 +24,11 @@ export const start: PageHandler = (visit) => {
   const provider = parseProvider(params.provider)
   if (!provider) return problemPage('not_found')
   if (form.get('intent') !== 'link')
-    return startAuthorization(visit, { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') })
+    return startAuthorization(
+      visit,
+      { provider, intent: 'sign_in', next: localPath(form.get('next'), '/relays') },
+      acceptedTerms(form),
+    )
   if (!isSignedIn) return { redirectTo: '/login?next=/account' }
   const scopes = form.get('scopes') === 'chat' ? 'chat' : 'identity'
   return startAuthorization(visit, { provider, intent: 'link', next: '/account/security' }, { scopes })
@@ -31,11 +36,17 @@ export const start: PageHandler = (visit) => {
 
 type NewAuthorizationRequest = Omit<AuthorizationRequest, 'binding'>
 
+interface OAuthOptions {
+  readonly scopes?: 'identity' | 'chat'
+  readonly merge_request_id?: string
+  readonly terms_version?: string
+}
+
 /** @param options further fields of the API's request. */
 export async function startAuthorization(
   visit: Visit,
   request: NewAuthorizationRequest,
-  options: { readonly scopes?: 'identity' | 'chat'; readonly merge_request_id?: string } = {},
+  options: OAuthOptions = {},
 ): Promise<PageResult> {
   const { provider, intent } = request
   const api = intent === 'link' ? visit.api : visit.anonymousApi

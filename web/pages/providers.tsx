@@ -1,5 +1,7 @@
 /** The OAuth providers: their names, and the buttons that sign in with them. */
 import { isApiFailure } from '../../client/api-error.ts'
+import type { LegalPages } from '../../platform/config/legal.ts'
+import { TermsField } from '../legal-links.tsx'
 import type { Visit } from '../page.ts'
 
 export const providerNames = ['twitch', 'google', 'discord'] as const
@@ -40,9 +42,11 @@ interface SignInButtonsProps {
   readonly providers: readonly ProviderName[]
   /** The page to open after signing in. */
   readonly next: string
+  /** The page states the terms, which a sign-in that creates an account accepts. */
+  readonly legal: LegalPages
 }
 
-export const SignInButtons = ({ providers, next }: SignInButtonsProps) =>
+export const SignInButtons = ({ providers, next, legal }: SignInButtonsProps) =>
   providers.length === 0 ? null : (
     <div class="ways">
       <p class="or">or</p>
@@ -50,6 +54,7 @@ export const SignInButtons = ({ providers, next }: SignInButtonsProps) =>
         <form key={provider} method="post" action={`/oauth/${provider}/start`}>
           <input type="hidden" name="intent" value="sign_in" />
           <input type="hidden" name="next" value={next} />
+          <TermsField legal={legal} />
           <button class="second wide" type="submit">
             Continue with {displayNames[provider]}
           </button>

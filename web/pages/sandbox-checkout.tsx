@@ -1,5 +1,7 @@
 /** The checkout of the sandbox. */
+import type { LegalPages } from '../../platform/config/legal.ts'
 import type { Prices, RelayTimeTerms } from '../../platform/config/site.ts'
+import { PurchaseTerms } from '../legal-links.tsx'
 import { describeLimit, formatRelays, formatRelayTime } from '../plan-terms.ts'
 import { addPrices, formatPrice } from '../prices.ts'
 import { nameOf, outcomePath, type Subscription } from './sandbox-subscriptions.tsx'
@@ -15,7 +17,11 @@ interface PricedCheckoutProps extends CheckoutProps {
   readonly relayTime: RelayTimeTerms
 }
 
-export const Checkout = ({ subscription, prices, relayTime }: PricedCheckoutProps) => (
+interface LegalCheckoutProps extends PricedCheckoutProps {
+  readonly legal: LegalPages
+}
+
+export const Checkout = ({ subscription, prices, relayTime, legal }: LegalCheckoutProps) => (
   <section class="card narrow">
     <h1>Checkout</h1>
     <p class="warning">This is a sandbox. You don’t need a card, and no money is moved.</p>
@@ -34,6 +40,7 @@ export const Checkout = ({ subscription, prices, relayTime }: PricedCheckoutProp
     <form method="post" action={outcomePath(subscription, 'pay')} data-once>
       <input type="hidden" name="from" value="checkout" />
       <input type="hidden" name="version" value={subscription.version} />
+      <PurchaseTerms legal={legal} />
       <button class="wide" type="submit">
         Pay
       </button>

@@ -1,6 +1,9 @@
 /** Creating an account with an email address and a password. */
+
+import type { LegalPages } from '../../platform/config/legal.ts'
 import { readApiError } from '../api-client.ts'
 import { isTokenSet, signInCookies } from '../cookies.ts'
+import { acceptedTerms, TermsField, TermsSentence } from '../legal-links.tsx'
 import { localPath } from '../local-path.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { EmailField, NewPasswordField } from './fields.tsx'
@@ -16,7 +19,7 @@ export const show: PageHandler = (visit) => {
 export const submit: PageHandler = async (visit) => {
   const { form, anonymousApi } = visit
   const [email, next] = [form.get('email') ?? '', localPath(form.get('next'), '/relays')]
-  const body = { email, password: form.get('password') ?? '' }
+  const body = { email, password: form.get('password') ?? '', ...acceptedTerms(form) }
   const result = await anonymousApi.POST('/api/v1/auth/signup', { body })
   if (isTokenSet(result.data)) return { redirectTo: next, cookies: signInCookies(result.data) }
   const { status } = result.response
@@ -35,13 +38,13 @@ interface SignUpForm {
 }
 
 async function signUpPage(visit: Visit, form: SignUpForm): Promise<PageResult> {
-  const page = <SignUp {...form} providers={await configuredProviders(visit)} />
+  const page = <SignUp {...form} providers={await configuredProviders(visit)} legal={visit.config.legal} />
   return { name: 'sign-up', title: 'Create account', status: form.status ?? 200, page }
 }
 
-type SignUpProps = SignUpForm & { readonly providers: readonly ProviderName[] }
+type SignUpProps = SignUpForm & { readonly providers: readonly ProviderName[]; readonly legal: LegalPages }
 
-const SignUp = ({ next, email, problem, isTaken, providers }: SignUpProps) => (
+const SignUp = ({ next, email, problem, isTaken, providers, legal }: SignUpProps) => (
   <section class="card narrow">
     <h1>Create account</h1>
     <ProblemMessage problem={problem} />
@@ -56,11 +59,13 @@ const SignUp = ({ next, email, problem, isTaken, providers }: SignUpProps) => (
       <EmailField value={email} problem={problem} />
       <p class="muted">We’ll email you a link to verify this address.</p>
       <NewPasswordField problem={problem} />
+      <TermsField legal={legal} />
+      <TermsSentence legal={legal} act="By creating an account" />
       <button class="wide" type="submit">
         Create account
       </button>
     </form>
-    <SignInButtons providers={providers} next={next} />
+    <SignInButtons providers={providers} next={next} legal={legal} />
     <p>
       <a class="link" href={`/login?next=${encodeURIComponent(next)}`}>
         Already have an account? Sign in

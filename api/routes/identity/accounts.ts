@@ -4,6 +4,7 @@ import { accepted, created, ok } from '../../http/replies.ts'
 import { EmptyObject } from '../../http/schemas.ts'
 import { signInWithPassword, signUp } from '../../identity/password-accounts.ts'
 import { NewPassword } from '../../identity/passwords.ts'
+import { TermsVersion } from '../../identity/terms.ts'
 import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
 import { route } from '../route.ts'
 import { EmailAddress } from '../schemas.ts'
@@ -21,9 +22,9 @@ export const signup = route.none({
   description:
     'Creates the account and signs in. If the service requires verified addresses, the reply is always 202 without a token set, so that it does not reveal whether the address has an account; the mailed link then leads on.\n\nA password has at least 10 characters and at most 72 bytes of UTF-8, and is not a common one. Repeating the request is refused with `email_taken`.',
   secret: true,
-  body: z.object({ email: EmailAddress, password: NewPassword }),
+  body: z.object({ email: EmailAddress, password: NewPassword, terms_version: TermsVersion }),
   answers: { 201: TokenSet, 202: EmptyObject },
-  refuses: ['email_taken'],
+  refuses: ['email_taken', 'terms_outdated'],
   examples: {
     requests: exampleCredentials,
     replies: {
@@ -32,7 +33,8 @@ export const signup = route.none({
     },
   },
   handle: async ({ body, ip, userAgent, incoming: { socket } }, services) => {
-    const opened = await signUp(services, body, { ip, userAgent, socket })
+    const { terms_version: termsVersion, ...credentials } = body
+    const opened = await signUp(services, { ...credentials, termsVersion }, { ip, userAgent, socket })
     return opened ? created(await createTokenSet(services, opened)) : accepted()
   },
 })

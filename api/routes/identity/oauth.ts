@@ -8,6 +8,7 @@ import { id } from '../../http/schemas.ts'
 import { completeAuthorization, startAuthorization } from '../../identity/authorization-requests.ts'
 import { type PendingMerge, proveMerge, type RequestedMerge } from '../../identity/merges.ts'
 import { linkIdentity, signInWithIdentity, unlinkIdentity } from '../../identity/oauth-accounts.ts'
+import { TermsVersion } from '../../identity/terms.ts'
 import { createTokenSet, exampleTokenSet, TokenSet } from '../../identity/token-sets.ts'
 import { route } from '../route.ts'
 
@@ -84,13 +85,14 @@ export const start = route.maybeUser({
       .enum(['identity', 'chat'])
       .default('identity')
       .describe('`chat` also requests access to read and write chat; only with intent `link`.'),
+    terms_version: TermsVersion,
   }),
   answers: { 201: z.object({ authorization_url: z.url(), binding: z.string(), expires_in: z.int() }) },
-  refuses: ['not_available', 'not_found', 'merge_expired'],
+  refuses: ['not_available', 'not_found', 'merge_expired', 'terms_outdated'],
   examples: startExamples,
   handle: async ({ caller, params, body }, services) => {
-    const { intent, merge_request_id: mergeRequestId, scopes } = body
-    const options = { intent, mergeRequestId, scopes }
+    const { intent, merge_request_id: mergeRequestId, scopes, terms_version: termsVersion } = body
+    const options = { intent, mergeRequestId, scopes, termsVersion }
     const { url, binding } = await startAuthorization(services, params.provider, options, caller)
     return created({ authorization_url: url.href, binding, expires_in: authorizationRequestSeconds })
   },

@@ -27,6 +27,7 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
   await sql`
     insert into user_oauth_accounts (user_id, provider, provider_user_id, access_token_sealed, chat_connected_at)
     values (${userId}, 'twitch', ${userId}, 'hidden', now())`
+  await sql`insert into terms_acceptances (user_id, version) values (${userId}, '2026-06-19')`
   await sql`
     insert into app_grants (user_id, client_id, scopes, ip, user_agent, expires_at)
     values (${userId}, 'app', '{ingests:read}', '192.0.2.1', 'browser', ${later})`
