@@ -6,12 +6,14 @@
 import * as adminBillingEvent from './routes/billing/admin-event.ts'
 import * as adminBilling from './routes/billing/admin-events.ts'
 import * as adminSubscriptions from './routes/billing/admin-subscriptions.ts'
+import * as adminWithdrawals from './routes/billing/admin-withdrawals.ts'
 import * as billing from './routes/billing/checkout.ts'
 import * as billingPortal from './routes/billing/portal.ts'
 import * as sandbox from './routes/billing/sandbox.ts'
 import * as billingSubscriptions from './routes/billing/subscriptions.ts'
 import * as usage from './routes/billing/usage.ts'
 import * as billingWebhook from './routes/billing/webhook.ts'
+import * as withdrawals from './routes/billing/withdrawals.ts'
 import * as adminInstances from './routes/fleet/admin-instances.ts'
 import * as adminRegions from './routes/fleet/admin-regions.ts'
 import * as regions from './routes/fleet/regions.ts'
@@ -152,6 +154,8 @@ export const routes: readonly Route[] = [
   post('/billing/webhook', none, uncounted, billingWebhook.webhook),
   get('/billing/subscription', user, uncounted, billing.subscription),
   post('/billing/subscriptions/{subscription_id}/cancel', user, 'billing_manage', billingSubscriptions.cancel),
+  get('/billing/withdrawals', user, uncounted, withdrawals.list),
+  post('/billing/withdrawals', user, 'billing_manage', withdrawals.withdraw),
   post('/billing/portal', user, 'billing_manage', billingPortal.open),
   get('/billing/sandbox/subscriptions', user, uncounted, sandbox.list),
   post('/billing/sandbox/subscriptions/{subscription_id}/{outcome}', user, uncounted, sandbox.act),
@@ -174,6 +178,10 @@ export const routes: readonly Route[] = [
   get('/admin/billing/events/{id}', operator, uncounted, adminBillingEvent.showBillingEvent),
   post('/admin/billing/events/{id}/dismiss', operator, uncounted, adminBilling.dismissBillingEvent),
   post('/admin/billing/events/{id}/replay', operator, uncounted, adminBilling.replayBillingEvent),
+  get('/admin/billing/withdrawals', operator, uncounted, adminWithdrawals.listAll),
+  get('/admin/billing/withdrawals/{id}', operator, uncounted, adminWithdrawals.showOne),
+  post('/admin/billing/withdrawals/{id}/refund', operator, uncounted, adminWithdrawals.refund),
+  post('/admin/billing/withdrawals/{id}/mark-refunded', operator, uncounted, adminWithdrawals.markAsRefunded),
   get('/admin/billing/accounts', operator, uncounted, adminSubscriptions.listUnusedBilledAccounts),
   get('/admin/users/{id}/subscriptions', operator, uncounted, adminSubscriptions.listOfAccount),
   get('/admin/users/{id}/subscription', operator, uncounted, adminSubscriptions.showSubscription),

@@ -1632,6 +1632,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/billing/withdrawals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List contracts and withdrawals
+         * @description The contracts that the caller can still withdraw from, and the withdrawals that the service has received, the newest first.
+         */
+        get: operations["listWithdrawals"];
+        put?: never;
+        /**
+         * Withdraw from a contract
+         * @description Withdraws from the contract of a subscription that was bought in the last 14 days. It is recorded, the receipt is mailed, and an operator refunds it; the subscription ends with the refund. Safe to repeat: the reply is the first withdrawal.
+         *
+         *     Refused with `not_withdrawable` when the time is over, and where the billing provider is the seller, which has a form of its own.
+         *
+         *     **Limit:** 10 requests a minute for each account (`billing_manage`), unless the service is configured otherwise.
+         */
+        post: operations["withdraw"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/billing/portal": {
         parameters: {
             query?: never;
@@ -2048,6 +2076,86 @@ export interface paths {
          * @description Parses the stored bytes of an event again and applies the result, for example after a change of the configuration. Safe to repeat.
          */
         post: operations["replayBillingEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/withdrawals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List withdrawals
+         * @description Withdrawals from contracts that are to be refunded, the oldest first, or that were refunded, the newest first; 50 a page.
+         */
+        get: operations["listAllWithdrawals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/withdrawals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Inspect a withdrawal
+         * @description One withdrawal from a contract, with the error of the last refund that failed.
+         */
+        get: operations["inspectWithdrawal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/withdrawals/{id}/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Refund a withdrawal
+         * @description Ends the subscription at the billing provider at once and refunds in full what was paid for it. Its webhooks end the access. When the provider refuses, the withdrawal stays open with the error. Safe to repeat.
+         */
+        post: operations["refundWithdrawal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/billing/withdrawals/{id}/mark-refunded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Mark a withdrawal as refunded
+         * @description For a refund that was made elsewhere, such as on the pages of the billing provider. Changes nothing there: end the subscription too. Safe to repeat.
+         */
+        post: operations["markWithdrawalRefunded"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2741,6 +2849,19 @@ export interface components {
              */
             last_used_at: string;
         };
+        Contract: {
+            subscription_id: string;
+            /** @enum {string} */
+            kind: "plan" | "addon";
+            /** @description The number of add-ons; 1 for a plan. */
+            quantity: number;
+            /** Format: date-time */
+            purchased_at: string;
+            /** Format: date-time */
+            withdraw_until: string;
+            /** @description The form of the billing provider where that is the seller. Null: withdraw with this API. */
+            form_url: string | null;
+        };
         Entitlement: {
             /** @enum {string} */
             relay_access_status: "enabled" | "disabled";
@@ -2765,7 +2886,7 @@ export interface components {
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "terms_outdated" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "terms_outdated" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "not_withdrawable" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
@@ -2988,6 +3109,32 @@ export interface components {
             /** Format: date-time */
             updated_at: string;
             customer_id: string | null;
+        };
+        OperatorWithdrawal: {
+            /** Format: uuid */
+            id: string;
+            /** @description Null once the account is erased. */
+            user_id: string | null;
+            /** @description The masked address of the account, such as `s•••@e•••.com`. Null without an account or an address. */
+            masked_email: string | null;
+            /** @enum {string} */
+            provider: "sandbox" | "lemonsqueezy" | "stripe" | "operator";
+            subscription_id: string;
+            /** @enum {string} */
+            kind: "plan" | "addon";
+            quantity: number;
+            /** Format: date-time */
+            purchased_at: string;
+            /** Format: date-time */
+            received_at: string;
+            refunded_at: string | null;
+            /** @description `provider`: at the billing provider by this service; `elsewhere`: as an operator says. */
+            refunded: ("provider" | "elsewhere") | null;
+            /** @description Of the last attempt that failed. */
+            refund_error: string | null;
+            refund_failed_at: string | null;
+            /** @description Whether it is open, and at the billing provider that is in use. */
+            can_refund: boolean;
         };
         PlayKey: {
             /** Format: uuid */
@@ -3361,6 +3508,21 @@ export interface components {
              * @description When the account is erased. Absent unless its owner has scheduled the deletion.
              */
             deletion_due_at?: string;
+        };
+        Withdrawal: {
+            /** Format: uuid */
+            id: string;
+            subscription_id: string;
+            /** @enum {string} */
+            kind: "plan" | "addon";
+            quantity: number;
+            /** Format: date-time */
+            purchased_at: string;
+            /** Format: date-time */
+            received_at: string;
+            /** @description Where the receipt is sent. Null without an address. */
+            receipt_email: string | null;
+            refunded_at: string | null;
         };
     };
     responses: {
@@ -3749,6 +3911,16 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["FlatError"];
+            };
+        };
+        /** @description not_withdrawable */
+        not_withdrawable: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
             };
         };
         /** @description password_not_set */
@@ -7158,6 +7330,79 @@ export interface operations {
             503: components["responses"]["temporarily_unavailable"];
         };
     };
+    listWithdrawals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        contracts: components["schemas"]["Contract"][];
+                        withdrawals: components["schemas"]["Withdrawal"][];
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    withdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    subscription_id: string;
+                    /** @description The name of the person who withdraws, for the receipt. */
+                    name?: string;
+                    /** @description Where the receipt is sent; the address of the account by default. */
+                    email?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        withdrawal: components["schemas"]["Withdrawal"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_withdrawable"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
     createPortalLink: {
         parameters: {
             query?: never;
@@ -8208,6 +8453,155 @@ export interface operations {
                 content: {
                     "application/json": {
                         event: components["schemas"]["BillingEvent"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    listAllWithdrawals: {
+        parameters: {
+            query?: {
+                /** @description Only sessions in this state. */
+                state?: "open" | "refunded";
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        withdrawals: components["schemas"]["OperatorWithdrawal"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    inspectWithdrawal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        withdrawal: components["schemas"]["OperatorWithdrawal"];
+                    };
+                };
+            };
+            401: components["responses"]["invalid_operator"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    refundWithdrawal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        withdrawal: components["schemas"]["OperatorWithdrawal"];
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["invalid_operator"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            502: components["responses"]["billing_provider_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    markWithdrawalRefunded: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        withdrawal: components["schemas"]["OperatorWithdrawal"];
                     };
                 };
             };

@@ -934,6 +934,29 @@ create index users_unannounced on users (id) where billing_mails_announced_at is
 create statistics users_plan_combinations (mcv) on plan_tier, plan_status from users;
 create trigger users_change_admission after update on users for each row when (old.play_with_keys_only <> new.play_with_keys_only or old.stream_token_hash is distinct from new.stream_token_hash) execute function change_admission_by_account();
 
+create table withdrawals (
+  id               uuid        not null default gen_random_uuid() primary key,
+  user_id          uuid references users(id) on delete set null,
+  provider         text        not null,
+  subscription_id  text        not null,
+  kind             text        not null check (kind = any (array['plan', 'addon'])),
+  quantity         integer     not null,
+  purchased_at     timestamptz not null,
+  name             text,
+  email            text,
+  received_at      timestamptz not null default now(),
+  refunded_at      timestamptz,
+  refunded         text check (refunded = any (array['provider', 'elsewhere'])),
+  refund_error     text,
+  refund_failed_at timestamptz,
+  constraint withdrawals_provider_subscription_id_key unique (provider, subscription_id),
+  constraint withdrawals_check check ((refunded_at is null) = (refunded is null))
+);
+
+create index withdrawals_open on withdrawals (received_at) where refunded_at is null;
+create index withdrawals_refunded on withdrawals (refunded_at) where user_id is null;
+create index withdrawals_user on withdrawals (user_id) where user_id is not null;
+
 create table workers (
   id                    uuid             not null primary key,
   started_at            timestamptz      not null default now(),

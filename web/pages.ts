@@ -13,6 +13,8 @@ import * as operatorSessions from './operator/sessions.tsx'
 import * as operatorSignIn from './operator/sign-in.tsx'
 import * as operatorUser from './operator/user.tsx'
 import * as operatorUsers from './operator/users.tsx'
+import * as operatorWithdrawal from './operator/withdrawal.tsx'
+import * as operatorWithdrawals from './operator/withdrawals.tsx'
 import { operatorSignInPath } from './operator-access.ts'
 import type { PageHandler, PageRoute } from './page.ts'
 import * as account from './pages/account.tsx'
@@ -24,6 +26,7 @@ import * as accountExport from './pages/account-export.tsx'
 import * as accountKeys from './pages/account-keys.tsx'
 import * as accountNotifications from './pages/account-notifications.tsx'
 import * as accountSecurity from './pages/account-security.tsx'
+import * as accountWithdrawals from './pages/account-withdrawals.tsx'
 import * as approval from './pages/approval.tsx'
 import * as confirmEmail from './pages/confirm-email.tsx'
 import * as connect from './pages/connect.tsx'
@@ -142,6 +145,8 @@ export const pages: readonly PageRoute[] = [
   post('/account/checkout', user, account.checkout, formOn('/account')),
   get('/account/payments', user, account.payments),
   post('/account/subscriptions/:subscription_id/cancel', user, account.cancelSubscription, formOn('/account')),
+  get('/account/withdrawals/:subscription_id', user, accountWithdrawals.show),
+  post('/account/withdrawals/:subscription_id', user, accountWithdrawals.submit, formOn('/account')),
 
   get('/account/notifications', user, accountNotifications.show),
   post('/account/notifications', user, accountNotifications.save, formOn('/account/notifications')),
@@ -194,6 +199,15 @@ export const pages: readonly PageRoute[] = [
   get('/operator/billing/events/:id', operator, operatorBillingEvent.show),
   post('/operator/billing/events/:id/replay', operator, operatorBillingEvent.replay, formOn('/operator/billing')),
   post('/operator/billing/events/:id/dismiss', operator, operatorBillingEvent.dismiss, formOn('/operator/billing')),
+  get('/operator/billing/withdrawals', operator, operatorWithdrawals.list),
+  get('/operator/billing/withdrawals/:id', operator, operatorWithdrawal.show),
+  post('/operator/billing/withdrawals/:id/refund', operator, operatorWithdrawal.refund, formOn('/operator/billing')),
+  post(
+    '/operator/billing/withdrawals/:id/mark-refunded',
+    operator,
+    operatorWithdrawal.markRefunded,
+    formOn('/operator/billing'),
+  ),
   get('/operator/instances', operator, operatorInstances.list),
   get('/operator/regions', operator, operatorRegions.show),
   post('/operator/regions/:region/drain', operator, operatorRegions.drain, formOn('/operator/regions')),

@@ -47,6 +47,7 @@ export const refusals = {
   ],
   provider_already_linked: [409, 'This provider account is already linked to an account.'],
   last_sign_in_method: [409, 'This is the only way to sign in to the account. Add another one first.'],
+  not_withdrawable: [409, 'This contract can not be withdrawn from here any more.'],
   already_subscribed: [409, 'The account already has this subscription.'],
   attempt_expired: [410, 'The sign-in took longer than 5 minutes. Start it again.'],
   attempt_consumed: [410, 'This sign-in is already completed. Start a new one.'],

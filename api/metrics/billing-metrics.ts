@@ -2,6 +2,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { countAccountsByPlan, countUnusedBilling } from '../../db/billing/account-figures.ts'
 import { countBilledOfErasedAccounts } from '../../db/billing/erased-account-subscriptions.ts'
+import { countOpenWithdrawals } from '../../db/billing/withdrawals.ts'
 import type { Sql } from '../../db/connection.ts'
 import type { BillingEventAction, BillingEventStatus, BillingSource } from '../../domain/billing/event.ts'
 
@@ -44,10 +45,11 @@ const plans = [
 
 /** Reads the figures. @returns a function that adds them to a registry. */
 export async function readAccountGauges(sql: Sql): Promise<(registry: Registry) => void> {
-  const [byPlan, billed, erased] = await Promise.all([
+  const [byPlan, billed, erased, open] = await Promise.all([
     countAccountsByPlan(sql),
     countUnusedBilling(sql),
     countBilledOfErasedAccounts(sql),
+    countOpenWithdrawals(sql),
   ])
   return (registry) => {
     const gauge = (name: string, help: string, labelNames: string[] = []) =>
@@ -65,5 +67,7 @@ export async function readAccountGauges(sql: Sql): Promise<(registry: Registry) 
     gauge('svc_billing_erased_accounts_billed', 'Subscriptions of erased accounts that are to be cancelled.').set(
       erased,
     )
+    gauge('svc_billing_withdrawals_open', 'Withdrawals from contracts that are to be refunded.').set(open.withdrawals)
+    gauge('svc_billing_withdrawal_open_seconds', 'The age of the oldest of them.').set(open.oldestSeconds)
   }
 }

@@ -147,6 +147,12 @@ export const exportedTables: readonly ExportedTable[] = [
     leftOut: { claimed_until: internal },
   },
   {
+    table: 'withdrawals',
+    columns: words(`
+      id user_id provider subscription_id kind quantity purchased_at name email received_at refunded_at refunded`),
+    leftOut: { refund_error: internal, refund_failed_at: internal },
+  },
+  {
     table: 'relay_sessions',
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command

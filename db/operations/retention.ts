@@ -97,6 +97,12 @@ export const retentionRules: readonly Rule[] = [
         and received_at < now() - make_interval(days => ${billingDays})`,
   },
   {
+    table: 'withdrawals',
+    // One that is not refunded is a task.
+    isExpired: (sql, { billingDays }) =>
+      sql`user_id is null and refunded_at < now() - make_interval(days => ${billingDays})`,
+  },
+  {
     table: 'erased_accounts',
     isExpired: (sql) => sql`erased_at < now() - make_interval(days => ${erasedAccountDays})`,
   },

@@ -1,6 +1,7 @@
 /** Erases an account whose deletion is due. */
 import { recordAuditEntry } from '../audit.ts'
 import { keepTrialOfErased } from '../billing/trials.ts'
+import { anonymizeWithdrawals } from '../billing/withdrawals.ts'
 import { type Database, first, firstValue, type Sql } from '../connection.ts'
 import { isUncancelled } from '../identity/account-deletion.ts'
 import { deleteOAuthAccounts } from '../identity/oauth-accounts.ts'
@@ -40,6 +41,7 @@ export const eraseAccount = (sql: Database, userId: string): Promise<EraseOutcom
     // Queues the revocation of chat tokens at their providers.
     await deleteOAuthAccounts(tx, tx`a.user_id = ${userId}`)
     await tx`update billing_events set body = null where user_id = ${userId}`
+    await anonymizeWithdrawals(tx, userId)
     await tx`
       delete from billing_customers c using subscriptions s
       where s.user_id = ${userId} and c.provider = s.provider and c.subscription_id = s.subscription_id`

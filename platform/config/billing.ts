@@ -46,6 +46,12 @@ export const billingConfig = (v: Values) => ({
   webhookSecrets: v.SVC_BILLING_WEBHOOK_SECRET,
   /** The provider's customer portal. The sandbox has its own page instead. */
   portalUrl: v.SVC_BILLING_PORTAL_URL,
+  withdrawal: {
+    /** Whether customers can withdraw from contracts here. */
+    isOffered: v.SVC_WITHDRAWAL,
+    /** The form of a provider that is the seller. */
+    formUrl: v.SVC_WITHDRAWAL_URL,
+  },
   /** The sandbox sends its webhooks to this process. */
   sandboxWebhookUrl: `http://127.0.0.1:${v.PORT}/api/v1/billing/webhook`,
   lemonSqueezy: {

@@ -94,6 +94,9 @@ export function createLemonSqueezy(deps: Deps): BillingProvider {
     },
     portal: (request) => requestPortal(request, callApi),
     cancel: (id) => cancel(id, callApi),
+    refund: async () => {
+      throw new BillingProviderError(`${providerName} is the seller: refund it there`)
+    },
     list: () => listAll(deps, callApi),
     check: async () => {
       const params = { filter: { storeId: deps.storeId }, page: { number: 1, size: 1 } }

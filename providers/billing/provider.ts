@@ -119,6 +119,11 @@ export interface BillingProvider {
    * collect it. No effect on a subscription that has ended or is cancelled. Rejects with {@link BillingProviderError}.
    */
   cancel(subscriptionId: string): Promise<void>
+  /**
+   * Ends a subscription at once and refunds in full what was paid for it. Safe to repeat, also after it has failed in
+   * part. The webhooks of the provider bring the result. Rejects with {@link BillingProviderError}.
+   */
+  refund(subscriptionId: string): Promise<void>
   /** Returns all subscriptions, never a part of them: rejects with {@link BillingProviderError} instead. */
   list(): Promise<ListedSubscription[]>
   /**

@@ -73,6 +73,7 @@ export function createSandboxBilling(deps: Deps): SandboxBilling {
     parseCustomer: () => undefined,
     portal: async () => `${siteUrl}/sandbox/subscriptions`,
     cancel: (id) => cancelSubscription(id, store, act),
+    refund: (id) => refundSubscription(id, store, act),
     list: async () => (await store.list()).flatMap(toListedSubscriptions),
     // It has no credentials.
     check: async () => {},
@@ -99,16 +100,44 @@ export function createSandboxBilling(deps: Deps): SandboxBilling {
 
 /** Like at Stripe, a subscription with an outstanding payment ends at once. */
 async function cancelSubscription(id: string, store: SandboxStore, act: SandboxBilling['act']): Promise<void> {
+  const subscription = await requireSubscription(id, store)
+  if (isCancelled(subscription)) return
+  const outcome = subscription.status === 'past_due' ? 'end' : 'cancel'
+  await actOnce(subscription, outcome, isCancelled, store, act)
+}
+
+/** A payment that is outstanding is not collected. */
+async function refundSubscription(id: string, store: SandboxStore, act: SandboxBilling['act']): Promise<void> {
+  const subscription = await requireSubscription(id, store)
+  if (hasEnded(subscription)) return
+  const outcome = subscription.status === 'past_due' ? 'end' : 'refund'
+  await actOnce(subscription, outcome, hasEnded, store, act)
+}
+
+const hasEnded = ({ status }: SandboxSubscription): boolean => status === 'ended'
+const isCancelled = (subscription: SandboxSubscription): boolean =>
+  subscription.status === 'cancelled' || hasEnded(subscription)
+
+async function requireSubscription(id: string, store: SandboxStore): Promise<SandboxSubscription> {
   const subscription = await store.find(id)
   if (!subscription) throw new BillingProviderError('the sandbox has no such subscription')
-  if (subscription.status === 'cancelled' || subscription.status === 'ended') return
+  return subscription
+}
+
+/** @param isDone whether a concurrent request, which changes the version, has had the same effect. */
+async function actOnce(
+  subscription: SandboxSubscription,
+  outcome: SandboxOutcome,
+  isDone: (subscription: SandboxSubscription) => boolean,
+  store: SandboxStore,
+  act: SandboxBilling['act'],
+): Promise<void> {
+  const { id } = subscription
   try {
-    await act(id, subscription.status === 'past_due' ? 'end' : 'cancel', { version: formatVersion(subscription) })
+    await act(id, outcome, { version: formatVersion(subscription) })
   } catch (error) {
-    // A concurrent request may have cancelled it.
     if (!(error instanceof SandboxRefusedError)) throw error
-    const { status } = (await store.find(id)) ?? {}
-    if (status !== 'cancelled' && status !== 'ended') throw new BillingProviderError(`the sandbox: ${error.message}`)
+    if (!isDone(await requireSubscription(id, store))) throw new BillingProviderError(`the sandbox: ${error.message}`)
   }
 }
 

@@ -15,6 +15,7 @@ import {
 } from './provider.ts'
 import { isStripeWebhook } from './signatures.ts'
 import { parseStripeEvent, type StripeLookups } from './stripe-events.ts'
+import { refundSubscription } from './stripe-refunds.ts'
 import {
   kindFromPrices,
   parseInvoiceReason,
@@ -96,6 +97,7 @@ export function createStripe(deps: Deps): BillingProvider {
     cancel: async (id) => {
       await callApi(StripeSubscription, (api) => cancelSubscription(api, id))
     },
+    refund: (id) => refundSubscription(callApi, id),
     list: () => listAll(deps, callApi),
     check: async () => {
       for (const id of [deps.planPriceId, deps.addonPriceId]) await callApi(Price, (api) => api.prices.retrieve(id))

@@ -37,6 +37,21 @@ export interface DeletionMail extends CommonParts {
   readonly deletedAt: string
 }
 
+/** The receipt of a withdrawal from a contract: what was stated, and when it arrived. Always sent. */
+export interface WithdrawalMail extends CommonParts {
+  readonly subject: 'withdrawal_received'
+  readonly withdrawalId: string
+  /** What was bought, such as `the paid plan`. */
+  readonly item: string
+  readonly subscriptionId: string
+  /** RFC 3339. */
+  readonly purchasedAt: string
+  /** RFC 3339. */
+  readonly receivedAt: string
+  /** Null if none was stated. */
+  readonly name: string | null
+}
+
 /** About relays, usage or payments. Its text is plain text: it may contain names that users chose. */
 export interface NotificationMail extends CommonParts {
   readonly subject: 'notification'
@@ -47,4 +62,11 @@ export interface NotificationMail extends CommonParts {
   readonly unsubscribeLink: string
 }
 
-export type Mail = ProofMail | SecurityMail | SignInMethodMail | DeletionMail | AnnouncementMail | NotificationMail
+export type Mail =
+  | ProofMail
+  | SecurityMail
+  | SignInMethodMail
+  | DeletionMail
+  | AnnouncementMail
+  | WithdrawalMail
+  | NotificationMail

@@ -8,6 +8,7 @@ import type {
   SecurityMail,
   SignInMethodMail,
   SignInMethodName,
+  WithdrawalMail,
 } from './mail.ts'
 
 /** A mail as plain text. Every part may contain any character but line breaks. */
@@ -38,6 +39,8 @@ export function composeMail(mail: Mail, brandName: string): MailText {
       return announcementText(mail, brandName)
     case 'account_deletion_scheduled':
       return deletionText(mail, brandName)
+    case 'withdrawal_received':
+      return withdrawalText(mail, brandName)
     case 'notification':
       return notificationText(mail, brandName)
   }
@@ -131,6 +134,17 @@ const deletionText = ({ to, link, deletedAt }: DeletionMail, brandName: string):
   ],
   link: { text: 'Keep my account', url: link },
   notes: ['If you did not ask for this, sign in, keep the account, and change your password.'],
+})
+
+const withdrawalText = (mail: WithdrawalMail, brandName: string): MailText => ({
+  title: 'We have received your withdrawal',
+  paragraphs: [
+    `Your statement: “I withdraw from the contract for ${mail.item} (${mail.subscriptionId}), bought on ${formatTime(mail.purchasedAt)}.”`,
+    `${mail.name === null ? 'It' : `It is from ${mail.name}, and`} arrived at ${brandName} on ${formatTime(mail.receivedAt)}. Its number is ${mail.withdrawalId}.`,
+    'We refund what you have paid for this contract, within 14 days and by the same means of payment. Your access ends with the refund, and you are not charged again.',
+  ],
+  link: { text: 'See your withdrawal', url: mail.link },
+  notes: ['This email is your receipt: keep it.'],
 })
 
 const announcementText = ({ link }: AnnouncementMail, brandName: string): MailText => ({

@@ -161,10 +161,15 @@ const refusal = (status: number, message: string, more: Attributes = {}) => ({
 const missing = (status: number, what: string, id: string | null, param: string) =>
   refusal(status, `No such ${what}: '${id}'`, { code: 'resource_missing', param })
 
+const invoiceOf = (subscriptionId: string | null): string => `in_of_${subscriptionId}`
+const paymentOf = (invoiceId: string | null): string => `pi_of_${invoiceId}`
+
 export interface StripeAccount {
   /** The present state by id. */
   readonly subscriptions: Map<string, ReturnType<typeof stripeSubscription>>
   readonly customers: Set<string>
+  /** The payments that were refunded, in order. Each subscription has a paid invoice with a payment of its own. */
+  readonly refunds: readonly string[]
   answer(request: StripeRequest): { readonly status?: number; readonly json: unknown } | undefined
 }
 
@@ -188,6 +193,24 @@ export function createStripeAccount(...initial: readonly ReturnType<typeof strip
     return { json: changed }
   }
 
+  const refunds: string[] = []
+  const listOne = (data: object) => ({ json: { object: 'list', data: [data], has_more: false } })
+
+  const answerRefunds = ({ method, path, query, body }: StripeRequest) => {
+    if (path === '/v1/invoices')
+      return listOne({ id: invoiceOf(query.get('subscription')), object: 'invoice', amount_paid: 999 })
+    if (path === '/v1/invoice_payments') {
+      const payment = { type: 'payment_intent', payment_intent: paymentOf(query.get('invoice')) }
+      return listOne({ id: 'inpay_1', object: 'invoice_payment', status: 'paid', payment })
+    }
+    if (method !== 'POST' || path !== '/v1/refunds') return undefined
+    const payment = new URLSearchParams(body).get('payment_intent') ?? ''
+    if (refunds.includes(payment))
+      return refusal(400, 'The charge has already been refunded.', { code: 'charge_already_refunded' })
+    refunds.push(payment)
+    return { json: stripeRefund({ payment_intent: payment }) }
+  }
+
   const openSession = (path: string, fields: URLSearchParams) => {
     const customer = fields.get('customer')
     if (customer !== null && fields.has('customer_email'))
@@ -200,12 +223,13 @@ export function createStripeAccount(...initial: readonly ReturnType<typeof strip
   return {
     subscriptions,
     customers,
+    refunds,
     answer: (request) => {
       const fields = new URLSearchParams(request.body)
       const [, id] = /^\/v1\/subscriptions\/(\w+)$/.exec(request.path) ?? []
       if (id !== undefined) return changeSubscription(request.method, id, fields)
       if (/^\/v1\/(checkout|billing_portal)\/sessions$/.test(request.path)) return openSession(request.path, fields)
-      return listStripePages([...subscriptions.values()])(request)
+      return answerRefunds(request) ?? listStripePages([...subscriptions.values()])(request)
     },
   }
 }

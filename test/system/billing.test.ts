@@ -189,6 +189,15 @@ const pages: Readonly<Record<string, (visit: BillingVisitor) => Promise<unknown>
     await api.post(`/admin/users/${customer.userId}/grant`, { plan_tier: 'paid', until }, { headers: operator })
     await page.reload()
   },
+  'account-withdrawals': async ({ page, customer }) => {
+    const plan = await customer.buy({ plan: 'paid' })
+    await customer.buy({ addons: 1 })
+    await api.post('/billing/withdrawals', { subscription_id: plan }, { bearer: customer.bearer })
+    await page.goto(`${site.url}/account?done=withdrawn`)
+  },
+  'account-withdrawal': async ({ page, customer }) => {
+    await page.goto(`${site.url}/account/withdrawals/${await customer.buy({ plan: 'paid' })}`)
+  },
   'relays-past-due': async ({ page, customer }) => {
     await setPastDue(customer)
     await page.goto(`${site.url}/relays`)

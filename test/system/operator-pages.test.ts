@@ -25,7 +25,14 @@ async function parkedEvent(userId: string): Promise<string> {
 }
 
 /** An account with a streaming relay, a subscription, an event that failed, and the longest masked address. */
-async function busyAccount(): Promise<{ userId: string; sessionId: string; eventId: string }> {
+interface BusyAccount {
+  readonly userId: string
+  readonly sessionId: string
+  readonly eventId: string
+  readonly withdrawalId: string
+}
+
+async function busyAccount(): Promise<BusyAccount> {
   const { user, context } = await readyRelay()
   await context.close()
   await report(user, { publishing: true, bitrate_kbps: 5200, rtt_ms: 41.5, links: 3, bytes_total: 3_400_000_000 })
@@ -40,7 +47,10 @@ async function busyAccount(): Promise<{ userId: string; sessionId: string; event
   await api.sql`update billing_events set user_id = ${userId} where id = ${eventId}`
   const email = `streamer@mail.${'x'.repeat(24)}`
   await api.sql`update users set addons_without_plan = 1, email = ${email} where id = ${userId}`
-  return { userId, sessionId, eventId }
+  const [withdrawal] = await api.sql<{ id: string }[]>`
+    insert into withdrawals (user_id, provider, subscription_id, kind, quantity, purchased_at, refund_error, refund_failed_at)
+    values (${userId}, 'sandbox', ${`sub_${userId}`}, 'plan', 1, now(), 'stripe answered 402', now()) returning id`
+  return { userId, sessionId, eventId, withdrawalId: withdrawal?.id ?? '' }
 }
 
 const account = await busyAccount()
@@ -98,6 +108,8 @@ test.each([
   `/operator/sessions/${account.sessionId}`,
   '/operator/billing',
   `/operator/billing/events/${account.eventId}`,
+  '/operator/billing/withdrawals',
+  `/operator/billing/withdrawals/${account.withdrawalId}`,
   '/operator/billing/accounts?billed=without_plan',
   '/operator/instances',
 ])('%s is accessible on phones and desktops, light and dark', async (path) => {

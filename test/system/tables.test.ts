@@ -23,6 +23,9 @@ async function busyAccount() {
   await api.sql`
     insert into instances (instance_id, region, unowned_since, provider_id)
     values (${`i-${randomUUID()}`}, 'local', now(), ${`i-${randomUUID()}`})`
+  await api.sql`
+    insert into withdrawals (user_id, provider, subscription_id, kind, quantity, purchased_at, refund_error, refund_failed_at)
+    values (${userId}, 'stripe', ${`sub_${randomUUID()}`}, 'addon', 2, now(), 'stripe answered 402 (balance_insufficient)', now())`
   await api.sql`update users set addons_without_plan = 1 where id = ${userId}`
   const [ended] = await api.sql<{ id: string }[]>`
     insert into relay_sessions (user_id, connection_id, region, command_initiator)
@@ -41,6 +44,7 @@ const consolePages = [
   `/operator/sessions/${sessionId}`,
   `/operator/users/${userId}`,
   '/operator/billing',
+  '/operator/billing/withdrawals',
   '/operator/billing/accounts?billed=without_plan',
   '/operator/instances',
   '/operator/jobs',

@@ -54,6 +54,10 @@ async function givenMarkup() {
     insert into billing_events (provider, event_key, type, user_ref, subscription_id, user_id, event, status, error)
     values ('sandbox', ${markup('event-key')}, ${markup('event-type')}, ${markup('user-ref')}, ${markup('event-subscription')},
       ${userId}, ${sql.json({ note: markup('event') })}, 'parked', ${markup('event-error')}) returning id`
+  const [withdrawal] = await sql<{ id: string }[]>`
+    insert into withdrawals (user_id, provider, subscription_id, kind, quantity, purchased_at, email, refund_error, refund_failed_at)
+    values (${userId}, 'sandbox', ${markup('contract')}, 'plan', 1, now(), ${markup('receipt')}, ${markup('refund-error')}, now())
+    returning id`
   await sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status)
     values ('sandbox', ${markup('subscription')}, 'plan', ${userId}, 'active')`
@@ -68,7 +72,8 @@ async function givenMarkup() {
     values (${userId}, 'twitch', ${markup('identity')}, ${markup('identity-email')})`
   await api.post('/auth/email/resend', {}, { bearer: user.bearer })
   const [mail] = await sql<{ id: string }[]>`select id from outbox_messages order by created_at desc limit 1`
-  return { user, ids: { session_id: live?.id, session: live?.id, user: userId, event: event?.id, mail: mail?.id } }
+  const ids = { session: live?.id, user: userId, event: event?.id, mail: mail?.id, withdrawal: withdrawal?.id }
+  return { user, ids }
 }
 
 test('no page contains markup from a text that others set', async () => {
@@ -82,6 +87,7 @@ test('no page contains markup from a text that others set', async () => {
 
   const idOf = (path: string): string => {
     if (path.startsWith('/operator/users')) return ids.user
+    if (path.startsWith('/operator/billing/withdrawals')) return ids.withdrawal ?? ''
     if (path.startsWith('/operator/billing')) return ids.event ?? ''
     if (path.startsWith('/mailbox')) return ids.mail ?? ''
     return ids.session ?? ''
@@ -154,6 +160,8 @@ test('no page contains markup from a text that others set', async () => {
       'form-email',
       'plugin',
       'reason',
+      'receipt',
+      'refund-error',
       'region',
       'session-region',
       'subscription',

@@ -2,6 +2,7 @@
 
 const tabs = {
   events: ['/operator/billing', 'Events'],
+  withdrawals: ['/operator/billing/withdrawals', 'Withdrawals'],
   without_plan: ['/operator/billing/accounts?billed=without_plan', 'Unused add-ons'],
   twice: ['/operator/billing/accounts?billed=twice', 'Billed twice'],
 } as const

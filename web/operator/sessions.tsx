@@ -3,7 +3,7 @@ import { unchecked } from '../api-client.ts'
 import type { PageHandler } from '../page.ts'
 import { type Problem, ProblemMessage } from '../pages/messages.tsx'
 import { Choice, type Filter, FilterForm, Pager, readFilter, TextFilter } from './filter-form.tsx'
-import type { Region, SessionPage } from './operator-replies.ts'
+import type { OperatorSession, Region, SessionPage } from './operator-replies.ts'
 import { listProblem } from './refused-page.tsx'
 import { SessionTable } from './session-table.tsx'
 
@@ -13,7 +13,9 @@ const filterNames = ['state', 'region', 'user_id'] as const
 export const list: PageHandler = async ({ query, operatorApi }) => {
   const filter = readFilter(query, filterNames)
   const [found, regions] = await Promise.all([
-    operatorApi.GET('/api/v1/admin/sessions', { params: { query: { ...filter, state: unchecked(filter.state) } } }),
+    operatorApi.GET('/api/v1/admin/sessions', {
+      params: { query: { ...filter, state: unchecked<OperatorSession['state']>(filter.state) } },
+    }),
     operatorApi.GET('/api/v1/admin/regions'),
   ])
   return {

@@ -1,5 +1,5 @@
 /** States as badges, whose colour says whether someone must look. */
-import type { BillingEvent, Instance, OperatorSession } from './operator-replies.ts'
+import type { BillingEvent, Instance, OperatorSession, OperatorWithdrawal } from './operator-replies.ts'
 
 type Look = 'good' | 'warn' | 'bad' | 'live' | undefined
 
@@ -60,3 +60,8 @@ export const PlanBadge = ({ tier, status }: { readonly tier: string; readonly st
     {status === 'none' ? tier : `${tier}, ${status}`}
   </Badge>
 )
+
+export const WithdrawalStatus = ({ of: withdrawal }: { readonly of: OperatorWithdrawal }) => {
+  if (withdrawal.refunded_at !== null) return <Badge look="good">refunded</Badge>
+  return withdrawal.refund_error === null ? <Badge look="warn">open</Badge> : <Badge look="bad">refund failed</Badge>
+}

@@ -10,6 +10,7 @@ import { DeletionBanner } from './account-deletion.tsx'
 import { Plan, PlanComparison, RelayTime } from './account-plan.tsx'
 import { BillingWarnings, cancelProblems } from './account-subscriptions.tsx'
 import { AccountTabs } from './account-tabs.tsx'
+import { readWithdrawals, WithdrawalCard } from './account-withdrawals.tsx'
 import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
 import { problemOf } from './refusal-text.ts'
@@ -32,6 +33,7 @@ export const cancelSubscription: PageHandler = async (visit) => {
 /** By the `done` parameter. It may be forged, so other values show nothing. */
 const notices: ReadonlyMap<string, string> = new Map([
   ['cancelled', 'Subscription cancelled. If it is still shown as billed below, reload this page in a minute.'],
+  ['withdrawn', 'We have received your withdrawal. The receipt is below, and in your email.'],
   ['bought', 'Thank you for your purchase. If your plan isn’t updated below, reload this page in a minute.'],
 ])
 
@@ -60,9 +62,10 @@ const finish = (
   result.response.status < 300 ? { redirectTo: `/account?done=${notice}` } : accountPage(visit, refusal(result, texts))
 
 async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult> {
-  const [summary, subscription] = await Promise.all([
+  const [summary, subscription, withdrawals] = await Promise.all([
     visit.api.GET('/api/v1/auth/session', { params: { query: { view: 'dock' } } }),
     visit.api.GET('/api/v1/billing/subscription'),
+    readWithdrawals(visit),
   ])
   const { legal, prices, relayTime } = visit.config
   const { user, entitlement, usage } = expectSuccess(summary, 'A request of the account page')
@@ -92,6 +95,7 @@ async function accountPage(visit: Visit, refused?: Refusal): Promise<PageResult>
           <Plan entitlement={entitlement} billing={billing} prices={prices} relayTime={relayTime} />
           <RelayTime usage={usage} />
         </div>
+        <WithdrawalCard of={withdrawals} />
         {entitlement.plan_tier === 'free' ? <PlanComparison prices={prices} relayTime={relayTime} /> : null}
         <PurchaseTerms legal={legal} />
       </>

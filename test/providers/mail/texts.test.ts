@@ -1,6 +1,6 @@
 /** The texts and markup of all mails. */
 import { expect, test } from 'vitest'
-import type { Mail, NotificationMail } from '../../../providers/mail/mail.ts'
+import type { Mail, NotificationMail, WithdrawalMail } from '../../../providers/mail/mail.ts'
 import { renderHtml, renderText } from '../../../providers/mail/render.ts'
 import { composeMail } from '../../../providers/mail/texts.ts'
 
@@ -14,6 +14,16 @@ const notification: NotificationMail = {
   linkText: 'Open your relays',
   unsubscribeLink: 'https://backhaul.example/unsubscribe?token=other',
 }
+const withdrawal: WithdrawalMail = {
+  ...common,
+  subject: 'withdrawal_received',
+  withdrawalId: '37693cfc-7480-4e6a-a1b2-9d8c7b6a5f4e',
+  item: 'the paid plan',
+  subscriptionId: 'sub_1042',
+  purchasedAt: '2026-11-28T10:00:00Z',
+  receivedAt: '2026-12-03T14:05:00Z',
+  name: 'Kim Example',
+}
 const mails: readonly Mail[] = [
   { ...common, subject: 'verify_email', expiresAt },
   { ...common, subject: 'reset_password', expiresAt },
@@ -24,6 +34,7 @@ const mails: readonly Mail[] = [
   { ...common, subject: 'sign_in_method_added', methods: ['google'] },
   { ...common, subject: 'sign_in_method_removed', methods: ['password', 'twitch'] },
   { ...common, subject: 'billing_mails_enabled' },
+  withdrawal,
   { ...common, subject: 'account_deletion_scheduled', deletedAt: '2026-12-03T14:05:00Z' },
   notification,
 ]
@@ -75,4 +86,15 @@ test('a mail about ways to sign in names them', () => {
   }
   expect(textOf('sign_in_method_added')).toContain('Google can be used to sign in')
   expect(textOf('sign_in_method_removed')).toContain('a password and Twitch can no longer be used to sign in')
+})
+
+test('the receipt of a withdrawal repeats what was stated, and says when it arrived', () => {
+  const textOf = (mail: WithdrawalMail) => renderText(composeMail(mail, 'Backhaul'), 'Backhaul').replaceAll(/\s+/g, ' ')
+  const text = textOf(withdrawal)
+  expect(text).toContain(
+    '“I withdraw from the contract for the paid plan (sub_1042), bought on 28 November 2026, 10:00 UTC.”',
+  )
+  expect(text).toContain('It is from Kim Example, and arrived at Backhaul on 3 December 2026, 14:05 UTC.')
+  expect(text).toContain(withdrawal.withdrawalId)
+  expect(textOf({ ...withdrawal, name: null })).toContain('It arrived at Backhaul on 3 December 2026')
 })

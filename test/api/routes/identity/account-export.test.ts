@@ -57,6 +57,9 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
   await sql`
     insert into audit_entries (initiator, action, user_id, ip, detail)
     values ('operator', 'account_disabled', ${userId}, '203.0.113.250', '{"reason":"hidden","times":2}')`
+  await sql`
+    insert into withdrawals (user_id, provider, subscription_id, kind, quantity, purchased_at, refund_error, refund_failed_at)
+    values (${userId}, 'sandbox', ${`sub_of_${userId}`}, 'plan', 1, now(), 'hidden', now())`
   const subscription = `sub_${userId}`
   await sql`
     insert into subscriptions (provider, subscription_id, kind, user_id, status)
