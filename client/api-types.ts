@@ -807,7 +807,7 @@ export interface paths {
         };
         /**
          * Show the account
-         * @description Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, and the oldest live relay. With `view=dock` the reply contains no secret.
+         * @description Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, which of the first steps are done, and the oldest live relay. With `view=dock` the reply contains no secret.
          */
         get: operations["getAccountSummary"];
         put?: never;
@@ -2890,6 +2890,17 @@ export interface components {
                 /** @description For people. It may change at any time. */
                 message: string;
             };
+        };
+        FirstSteps: {
+            address_verified: boolean;
+            /** @description Whether the plan includes managed relays, or relays may be started without one. */
+            plan: boolean;
+            /** @description Whether a relay was ever started. */
+            relay_started: boolean;
+            /** @description Whether video ever came in. */
+            phone_connected: boolean;
+            /** @description Whether a player ever played it. */
+            player_connected: boolean;
         };
         /** @description The body of errors as OAuth has them. */
         FlatError: {
@@ -5528,6 +5539,7 @@ export interface operations {
                         user: components["schemas"]["User"];
                         entitlement: components["schemas"]["Entitlement"];
                         usage: components["schemas"]["Usage"];
+                        first_steps: components["schemas"]["FirstSteps"];
                         active_relay: components["schemas"]["RelaySession"] | null;
                     };
                 };

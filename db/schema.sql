@@ -590,6 +590,8 @@ create table relay_health (
   stalled_players       smallint
 ) with (fillfactor = 50);
 
+create trigger relay_health_first_steps_insert after insert on relay_health for each row when (new.bytes_received > 0 or new.peak_bitrate_kbps > 0 or new.player_code = 'playing') execute function record_first_steps();
+create trigger relay_health_first_steps_update after update on relay_health for each row when ((new.bytes_received > 0 or new.peak_bitrate_kbps > 0) and not (old.bytes_received > 0 or old.peak_bitrate_kbps > 0) or new.player_code = 'playing' and old.player_code is distinct from 'playing') execute function record_first_steps();
 create trigger relay_health_notify_insert after insert on relay_health for each row when (new.is_publishing is not null) execute function notify_relay_publishing_changed();
 create trigger relay_health_notify_signal after update on relay_health for each row when (not old.is_publishing is distinct from new.is_publishing and (old.phone_code is distinct from new.phone_code or old.player_code is distinct from new.player_code or old.suspect_since is distinct from new.suspect_since)) execute function notify_relay_signal_changed();
 create trigger relay_health_notify_update after update on relay_health for each row when (old.is_publishing is distinct from new.is_publishing) execute function notify_relay_publishing_changed();
@@ -916,6 +918,8 @@ create table users (
   play_with_keys_only        boolean     not null default false,
   stream_delay_seconds       integer     not null default 30 check (stream_delay_seconds >= 0 and stream_delay_seconds <= 600),
   trial_address_hash         bytea check (length(trial_address_hash) = 32),
+  first_video_at             timestamptz,
+  first_player_at            timestamptz,
   constraint users_deletion_check check ((deletion_due_at is null) = (deletion_attempt_at is null)),
   constraint users_period_check check (period_end > period_start)
 );
@@ -1069,6 +1073,24 @@ as $function$
   select string_agg(substring(int8send(point) from 2), ''::bytea order by place)
   from unnest(points) with ordinality as p (point, place)
 $function$;
+
+create or replace function public.record_first_steps()
+ returns trigger
+ language plpgsql
+as $function$
+declare
+  has_video boolean := new.bytes_received > 0 or new.peak_bitrate_kbps > 0;
+  is_played boolean := new.player_code is not distinct from 'playing';
+begin
+  update users set
+    first_video_at = case when has_video then coalesce(first_video_at, now()) else first_video_at end,
+    first_player_at = case when is_played then coalesce(first_player_at, now()) else first_player_at end
+  where id = (
+    select u.id from relay_sessions s join users u on u.id = s.user_id
+    where s.id = new.session_id and (has_video and u.first_video_at is null or is_played and u.first_player_at is null)
+    for no key update of u skip locked);
+  return null;
+end $function$;
 
 create or replace function public.refuse_illegal_relay_transition()
  returns trigger

@@ -2,6 +2,7 @@
 
 import { type EntitlementWithUsage, findEntitlementsOf } from '../../db/billing/entitlements.ts'
 import type { Database } from '../../db/connection.ts'
+import type { FirstStepsRow } from '../../db/identity/first-steps.ts'
 import type { ProfileRow } from '../../db/identity/profiles.ts'
 import type { LiveRelays } from '../../db/relay/sessions.ts'
 import { type Admission, type AdmissionRequest, admitUsersWithAccount } from '../../db/transactions/admit-users.ts'
@@ -9,6 +10,7 @@ import type { Config } from '../../platform/config/config.ts'
 
 export interface AccountSummary extends EntitlementWithUsage {
   readonly profile: ProfileRow
+  readonly firstSteps: FirstStepsRow
   readonly liveRelays: LiveRelays
 }
 
@@ -28,7 +30,7 @@ export async function admitUsersWithSummary(
   return admissions.map((admission) => {
     const entitled = admission && entitlements.get(admission.read.account.userId)
     if (!entitled) return undefined
-    const { profile, liveRelays } = admission.read
-    return { window: admission.window, read: { profile, liveRelays, ...entitled } }
+    const { profile, firstSteps, liveRelays } = admission.read
+    return { window: admission.window, read: { profile, firstSteps, liveRelays, ...entitled } }
   })
 }

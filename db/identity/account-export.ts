@@ -29,7 +29,8 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id email email_verified_at owner_proved_at created_at disabled_at relay_access_enabled deletion_due_at plan_tier plan_status
       addons plan_until period_start period_end payment_grace_ends_at surplus_ends_at addons_without_plan billed_plans
-      plan_ending_notified_for billing_mails_announced_at play_with_keys_only stream_delay_seconds`),
+      plan_ending_notified_for billing_mails_announced_at play_with_keys_only stream_delay_seconds
+      first_video_at first_player_at`),
     leftOut: {
       password_hash: secret,
       stream_token_sealed: secret,

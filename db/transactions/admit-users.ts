@@ -5,6 +5,7 @@
 
 import { type AccountRow, accountColumns } from '../billing/entitlements.ts'
 import type { Fragment, Sql } from '../connection.ts'
+import { type FirstStepsRow, firstStepsColumns } from '../identity/first-steps.ts'
 import { type ProfileRow, profileColumns } from '../identity/profiles.ts'
 import { addToWindow, type RateLimitWindow, windowsInOrder } from '../rate-limits.ts'
 import { type LiveRelays, type ShownSessionRow, selectShown } from '../relay/sessions.ts'
@@ -27,6 +28,7 @@ export interface Admission<Read = undefined> {
 interface AccountRead {
   readonly profile: ProfileRow
   readonly account: AccountRow
+  readonly firstSteps: FirstStepsRow
   readonly liveRelays: LiveRelays
 }
 
@@ -43,7 +45,10 @@ interface AdmissionRow {
 }
 
 type RelaysRow = AdmissionRow & ShownSessionRow & StoredStreamToken
-type AccountAndRelaysRow = RelaysRow & Omit<ProfileRow, 'id' | 'createdAt'> & AccountRow & { accountCreatedAt: Date }
+type AccountAndRelaysRow = RelaysRow &
+  Omit<ProfileRow, 'id' | 'createdAt'> &
+  AccountRow &
+  FirstStepsRow & { accountCreatedAt: Date }
 
 export async function admitUsers(sql: Sql, requests: readonly AdmissionRequest[]): Admissions {
   const rows = await sql<AdmissionRow[]>`
@@ -62,16 +67,17 @@ export async function admitUsersWithRelays(sql: Sql, requests: readonly Admissio
 
 export async function admitUsersWithAccount(sql: Sql, requests: readonly AdmissionRequest[]): Admissions<AccountRead> {
   const rows = await sql<AccountAndRelaysRow[]>`
-    ${countSignedIn(sql, requests, sql`select ${profileColumns(sql)}, ${accountColumns(sql)}`)}
+    ${countSignedIn(sql, requests, sql`select ${profileColumns(sql)}, ${accountColumns(sql)}, ${firstStepsColumns(sql)}`)}
     select place, requests, reset_seconds, email, is_email_verified, stream_token_sealed, is_disabled,
       signed_in.created_at as account_created_at, deletion_due_at, linked_providers, plan_tier, plan_status, addons,
       period_start, period_end, payment_grace_ends_at, surplus_ends_at, is_enabled_by_operator, is_deletion_scheduled, as_of,
-      active_managed_conns, live.*
+      active_managed_conns, has_started_relay, has_sent_video, has_played, live.*
     ${fromSignedInWithRelays(sql)}`
   return toAdmissions(requests, rows, (ofRequest, { userId }) => ({
     profile: { ...ofRequest[0], id: userId, createdAt: ofRequest[0].accountCreatedAt },
     // A row without a live session has no user id.
     account: { ...ofRequest[0], userId },
+    firstSteps: ofRequest[0],
     liveRelays: toLiveRelays(ofRequest),
   }))
 }

@@ -1,6 +1,7 @@
 /** The summary of the signed-in account: user, entitlement, usage and active relay. */
 import { z } from 'zod'
 import type { Entitlement } from '../../../db/billing/entitlements.ts'
+import type { FirstStepsRow } from '../../../db/identity/first-steps.ts'
 import type { ProfileRow } from '../../../db/identity/profiles.ts'
 import { openStreamToken } from '../../../db/sealed-tokens.ts'
 import { accessReasons, accessStatuses, planStatuses, planTiers } from '../../../domain/billing/plans.ts'
@@ -69,6 +70,28 @@ export const presentUser = (row: ProfileRow, entitlement: Entitlement): z.infer<
   ...(row.deletionDueAt ? { deletion_due_at: row.deletionDueAt.toISOString() } : {}),
 })
 
+const FirstStepsView = z
+  .object({
+    address_verified: z.boolean(),
+    plan: z.boolean().describe('Whether the plan includes managed relays, or relays may be started without one.'),
+    relay_started: z.boolean().describe('Whether a relay was ever started.'),
+    phone_connected: z.boolean().describe('Whether video ever came in.'),
+    player_connected: z.boolean().describe('Whether a player ever played it.'),
+  })
+  .meta({ id: 'FirstSteps' })
+
+const presentFirstSteps = (
+  { isEmailVerified }: ProfileRow,
+  { planTier, relayAccessStatus }: Entitlement,
+  { hasStartedRelay, hasSentVideo, hasPlayed }: FirstStepsRow,
+): z.infer<typeof FirstStepsView> => ({
+  address_verified: isEmailVerified,
+  plan: planTier !== 'free' || relayAccessStatus === 'enabled',
+  relay_started: hasStartedRelay,
+  phone_connected: hasSentVideo,
+  player_connected: hasPlayed,
+})
+
 const exampleUser = {
   id: '0b9a6f3e-41c7-4d58-8e2b-7c1d5f90a364',
   email: 'streamer@example.com',
@@ -106,6 +129,14 @@ const exampleUsage = {
   as_of: '2026-08-01T18:30:00.000Z',
 }
 
+const exampleFirstSteps = {
+  address_verified: true,
+  plan: true,
+  relay_started: true,
+  phone_connected: true,
+  player_connected: false,
+}
+
 const summaryExamples: OperationExamples = {
   replies: {
     200: {
@@ -115,6 +146,7 @@ const summaryExamples: OperationExamples = {
           user: exampleUser,
           entitlement: exampleEntitlement,
           usage: exampleUsage,
+          first_steps: exampleFirstSteps,
           active_relay: activeSession,
         },
       },
@@ -126,7 +158,7 @@ export const summary = route.user({
   id: 'getAccountSummary',
   summary: 'Show the account',
   description:
-    'Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, and the oldest live relay. With `view=dock` the reply contains no secret.',
+    'Everything that a client shows after a sign-in, in one request: the user, what the account may use, the relay time of the cycle, which of the first steps are done, and the oldest live relay. With `view=dock` the reply contains no secret.',
   reads: 'account_summary',
   query: View,
   answers: {
@@ -134,6 +166,7 @@ export const summary = route.user({
       user: UserView,
       entitlement: EntitlementView,
       usage: UsageView,
+      first_steps: FirstStepsView,
       active_relay: SessionView.nullable(),
     }),
   },
@@ -141,7 +174,7 @@ export const summary = route.user({
   secret: true,
   examples: summaryExamples,
   handle: ({ query, read }, { config, sealing }) => {
-    const { profile, entitlement, usage, liveRelays } = read
+    const { profile, entitlement, usage, firstSteps, liveRelays } = read
     const [oldest] = liveRelays.sessions
     const { relayAuthSecrets, relay } = config
     const { srtPassphrase } = relay
@@ -156,6 +189,7 @@ export const summary = route.user({
       },
       entitlement: presentEntitlement(entitlement),
       usage: presentUsage({ usage, entitlement }, config.timeBank),
+      first_steps: presentFirstSteps(profile, entitlement, firstSteps),
       active_relay: oldest ? presentSession(oldest, config.relay, secrets) : null,
     })
   },

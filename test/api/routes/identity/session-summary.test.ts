@@ -87,6 +87,13 @@ describe('the account summary', () => {
         enforcement: 'report',
         as_of: expect.stringMatching(/Z$/),
       },
+      first_steps: {
+        address_verified: false,
+        plan: false,
+        relay_started: false,
+        phone_connected: false,
+        player_connected: false,
+      },
       active_relay: null,
     })
   })
