@@ -38,7 +38,7 @@ test('a relay becomes active without a reload, a layout shift or a change of foc
   expect(await page.evaluate('window.isSameDocument')).toBe(true)
   expect(await focusedId(page)).toBe(focused)
   expect(await stopButton(page).boundingBox()).toEqual(before)
-  await page.locator('.kit[open]').waitFor()
+  await page.locator('.kit[data-kit="phone"][open]').waitFor()
   expect(faults).toEqual([])
 })
 
@@ -168,9 +168,9 @@ test('neither visible text nor accessible names contain a secret until it is sho
     for (const secret of secrets) expect(text).not.toContain(secret)
   }
   let copyButtons = 0
-  for (const software of ['Moblin', 'IRL Pro', 'Larix', 'BELABOX', 'OBS', 'Scene switchers', 'Other']) {
-    await openKit(page, software)
-    copyButtons += await page.locator('.kit [data-copy]:visible').count()
+  for (const software of ['Moblin', 'IRL Pro', 'Larix', 'BELABOX', 'OBS', 'Scene switchers', 'Overlays', 'Other']) {
+    const step = await openKit(page, software)
+    copyButtons += await step.locator('[data-copy]:visible').count()
     expectNoSecret(await visibleText(page))
     expectNoSecret(await page.locator('main').ariaSnapshot())
   }

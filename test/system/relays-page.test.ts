@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { atEnd } from '../support/at-end.ts'
 import { eventually } from '../support/relays.ts'
 import { tabTo, waitForNotice, waitForPage } from './browser.ts'
-import { start, startButton, startDashboard, stopButton, stopNowButton } from './streamers.ts'
+import { kitStep, start, startButton, startDashboard, stopButton, stopNowButton } from './streamers.ts'
 
 const pingUrl = await startPingServer()
 const regions = JSON.stringify([
@@ -23,8 +23,8 @@ async function startPingServer(): Promise<string> {
 }
 
 const stream = { publishing: true, bitrate_kbps: 5200, links: 3, bytes_total: 1_000_000 }
-const kit = (page: Page) => page.locator('.kit')
-const isKitOpen = async (page: Page) => (await kit(page).getAttribute('open')) !== null
+const isOpen = async (page: Page, name: 'phone' | 'obs') => (await kitStep(page, name).getAttribute('open')) !== null
+const openSteps = async (page: Page) => [await isOpen(page, 'phone'), await isOpen(page, 'obs')]
 
 test('the latency of a region with a ping address is measured, and of no other region', async () => {
   const { page } = await streamer()
@@ -34,33 +34,47 @@ test('the latency of a region with a ping address is measured, and of no other r
   expect(await page.locator('label', { has: page.locator('[value="fra"]') }).textContent()).toContain(' ms')
 })
 
-test('the connection kit opens when a relay becomes ready, and stays closed after the visitor has closed it', async () => {
+test('the steps of the connection kit open when a relay becomes ready, and stay as the visitor has left them', async () => {
   const { page, user, faults } = await streamer()
   await start(page)
   await eventually(user.active, ({ session }) => session?.instance_id != null)
-  await kit(page).waitFor()
-  expect(await isKitOpen(page)).toBe(false)
+  await kitStep(page, 'phone').waitFor()
+  expect(await openSteps(page)).toEqual([false, false])
   await report(user)
   await page.locator('[data-first-video]').waitFor()
-  expect(await isKitOpen(page)).toBe(true)
+  expect(await openSteps(page)).toEqual([true, true])
 
-  await page.locator('.kit > summary').click()
-  expect(await isKitOpen(page)).toBe(false)
+  await kitStep(page, 'phone').locator(':scope > summary').click()
+  expect(await openSteps(page)).toEqual([false, true])
   await user.stop({ connection_id: 'default' })
   await stopNowButton(page).waitFor()
   await user.start()
   await page.locator('[data-first-video]').waitFor()
-  expect(await isKitOpen(page)).toBe(false)
+  expect(await openSteps(page)).toEqual([false, true])
   expect(faults.filter((fault) => !fault.includes(pingUrl))).toEqual([])
 })
 
-test('the connection kit of a relay that has received video is closed', async () => {
+test('each step of the connection kit closes when the service sees what it leads to, and stays closed', async () => {
   const { page, user } = await readyRelay()
-  expect(await isKitOpen(page)).toBe(true)
+  expect(await openSteps(page)).toEqual([true, true])
   await report(user, stream)
+  await expect.poll(() => openSteps(page)).toEqual([false, true])
+  await report(user, { ...stream, players: 1 })
+  await expect.poll(() => openSteps(page)).toEqual([false, false])
+  expect(await page.locator('[data-kit-state="done"]:visible').count()).toBe(2)
+
+  // OBS is closed, and the visitor does not need its address.
+  await report(user, stream)
+  await page.locator('[data-signal="obs"][data-code="no_player"]').waitFor()
+  expect(await openSteps(page)).toEqual([false, false])
+})
+
+test('the step of the phone is closed where a relay has received video', async () => {
+  const { page, user } = await readyRelay()
+  await report(user, { ...stream, players: 1 })
   await page.reload()
   await page.locator('[data-signal="phone"] [data-bitrate]').waitFor()
-  expect(await isKitOpen(page)).toBe(false)
+  expect(await openSteps(page)).toEqual([false, false])
   expect(await page.locator('.badge.live').textContent()).toBe('Live')
 })
 
@@ -99,6 +113,20 @@ test('a start with the name of a running relay is reported', async () => {
   expect(await page.getByRole('article').count()).toBe(1)
 })
 
+test('on a phone the button that opens the app comes before the code, on a computer the code comes first', async () => {
+  const topsOn = async (device: 'phone' | 'desktop') => {
+    const { page } = await readyRelay({ device })
+    const moblin = page.locator('[data-app="moblin"]')
+    // Only a touch screen has the app on the same device.
+    const elements = [moblin.locator(device === 'phone' ? '[data-follow]' : '[data-copy]'), moblin.locator('summary')]
+    for (const element of elements) await element.waitFor()
+    return Promise.all(elements.map(async (element) => (await element.boundingBox())?.y ?? 0))
+  }
+  const [[button = 0, code = 0], [copy = 0, codeOnDesktop = 0]] = [await topsOn('phone'), await topsOn('desktop')]
+  expect(button).toBeLessThan(code)
+  expect(codeOnDesktop).toBeLessThan(copy)
+})
+
 test('a name that is being entered survives an update of the page', async () => {
   const { page, user } = await streamer()
   await page.getByLabel('Name').fill('backpack')
@@ -115,11 +143,11 @@ test('a relay is started, connected to and stopped with the keyboard alone', asy
   await page.keyboard.press('Enter')
   await page.getByRole('article', { name: 'default' }).waitFor()
   await report(user)
-  await page.locator('.kit[open]').waitFor()
+  await page.locator('.kit[data-kit="phone"][open]').waitFor()
 
   await tabTo(page, '.app-tabs input')
   for (let step = 0; step < 3; step += 1) await page.keyboard.press('ArrowRight')
-  expect(await page.locator('.app:visible').getAttribute('data-app')).toBe('belabox')
+  expect(await kitStep(page, 'phone').locator('.app:visible').getAttribute('data-app')).toBe('belabox')
   await tabTo(page, '[data-copy^="belabox-stream-"]')
   await page.keyboard.press('Enter')
   await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toMatch(/^publish\/live\/\w{8}$/)

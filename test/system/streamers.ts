@@ -1,5 +1,5 @@
 /** The service with simulated relays and the site, and streamers who use it in Chromium. */
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { startFakeRelayService } from '../support/fake-relays.ts'
 import { eventually, operatorPassword, type RelayUser, type TestService } from '../support/relays.ts'
 import { freeSiteUrl, startSite } from '../support/site.ts'
@@ -103,10 +103,15 @@ export async function start(page: Page, name = 'default'): Promise<void> {
   await page.getByRole('article', { name }).waitFor()
 }
 
-/** Shows how to connect this software, in the connection kit, which is open until the first video came in. */
-export async function openKit(page: Page, software: string): Promise<void> {
-  if (!(await page.locator('.kit[open]').count())) await page.locator('.kit > summary').click()
-  await page.locator('.app-tabs label', { hasText: software }).click()
+export const kitStep = (page: Page, name: 'phone' | 'obs' | 'more') => page.locator(`.kit[data-kit="${name}"]`)
+
+/** Shows how to connect this software: opens its step of the connection kit, if it is not open, and its tab. @returns the step. */
+export async function openKit(page: Page, software: string): Promise<Locator> {
+  const tab = page.locator('.app-tabs label', { hasText: software })
+  const step = software === 'OBS' ? kitStep(page, 'obs') : page.locator('.kit', { has: tab })
+  if ((await step.getAttribute('open')) === null) await step.locator(':scope > summary').click()
+  if (software !== 'OBS') await tab.click()
+  return step
 }
 
 /** Simulates a switch to another tab. */

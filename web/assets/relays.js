@@ -22,7 +22,7 @@ const pollTimeoutMillis = 45_000
 let shownSessions = new Map()
 const plainTitle = document.title.replace(/^[●▲] .*? · /u, '')
 
-/** The relays whose connection kit the visitor has opened or closed. */
+/** The steps of connection kits that the visitor has opened or closed, or that were closed when they were done. */
 const usedKits = new Set()
 
 const list = document.querySelector('[data-relays]')
@@ -187,7 +187,7 @@ async function updatePage(signal) {
   for (const relay of children(list)) if (!findSame(fetchedList, relay)) removeRelay(relay)
   for (const relay of children(fetchedList)) if (!findSame(list, relay)) addRelay(relay)
   for (const part of fetched.querySelectorAll('[data-part]')) replacePart(part)
-  openKits()
+  followKits()
   document.dispatchEvent(new Event('parts-replaced'))
   pageFetchedAt = performance.now()
 }
@@ -215,8 +215,7 @@ function replacePart(fetched) {
   const focused = old.contains(document.activeElement) ? document.activeElement : undefined
   if (focused?.matches('input, select') || isFilledIn(old, fetched)) return
   const replacement = document.importNode(fetched, true)
-  const [oldKit, newKit] = [old, replacement].map((part) => part.querySelector('.kit'))
-  if (oldKit && newKit) newKit.open = oldKit.open
+  for (const kit of replacement.querySelectorAll('.kit')) kit.open = document.getElementById(kit.id)?.open ?? kit.open
   old.replaceWith(replacement)
   if (focused) findFocusTarget(focused, replacement).focus()
   const [oldText, newText] = [old, replacement].map((part) => part.querySelector('[data-announce]')?.textContent)
@@ -232,12 +231,17 @@ const isFilledIn = (old, fetched) =>
     (input) => input.value !== input.defaultValue || input.checked !== input.defaultChecked,
   )
 
-/** Opens the connection kit of a relay that waits for its first video, unless the visitor has opened or closed it. */
-function openKits() {
-  for (const steps of list.querySelectorAll('[data-first-video]')) {
-    const relay = steps.closest('article')
-    const kit = relay.querySelector('.kit')
-    if (kit && !usedKits.has(relay.dataset.session)) kit.open = true
+/**
+ * Each step of a connection kit is open until it is done, unless the visitor has opened or closed it or is using it. A
+ * step that was done stays closed: OBS may be closed for a while in the evening.
+ */
+function followKits() {
+  for (const tick of list.querySelectorAll('[data-kit-state="open"], [data-kit-state="done"]')) {
+    const kit = tick.closest('.kit')
+    const isDone = tick.dataset.kitState === 'done'
+    if (usedKits.has(kit.id) || (isDone && kit.contains(document.activeElement))) continue
+    kit.open = !isDone
+    if (isDone) usedKits.add(kit.id)
   }
 }
 
@@ -262,7 +266,7 @@ function setTextOf(part, selector, text) {
 
 document.addEventListener('click', ({ target }) => {
   const kit = target instanceof Element && target.closest('.kit > summary')
-  if (kit) usedKits.add(kit.closest('article').dataset.session)
+  if (kit) usedKits.add(kit.parentElement.id)
 })
 /** Ignores a second click on the button of a form that is being sent. */
 document.addEventListener('submit', (event) => {

@@ -10,64 +10,87 @@ import {
   type ConnectionKit as Kit,
   latencyMillis,
 } from '../connection-kit.ts'
+import { type KitStates, KitStep } from './kit-steps.tsx'
 import { MediaSourceSettings } from './media-source.tsx'
 
 interface ConnectionKitProps {
   readonly sessionId: string
   readonly connectionId: string
   readonly connect: Addresses
+  readonly states: KitStates
 }
 
-/** The apps, in the order of their tabs. `relays.css` has a rule for each name. */
-const apps = [
+interface App {
+  readonly name: string
+  readonly label: string
+  readonly platform: string
+}
+
+/** The apps of each step, in the order of their tabs. `relays.css` has a rule for each name. */
+const phoneApps: readonly App[] = [
   { name: 'moblin', label: 'Moblin', platform: 'iPhone' },
   { name: 'irl-pro', label: 'IRL Pro', platform: 'Android' },
   { name: 'larix', label: 'Larix', platform: 'phones' },
   { name: 'belabox', label: 'BELABOX', platform: 'encoder' },
-  { name: 'obs', label: 'OBS', platform: 'computer' },
+]
+const moreApps: readonly App[] = [
   { name: 'switchers', label: 'Scene switchers', platform: 'NOALBS' },
+  { name: 'overlays', label: 'Overlays', platform: 'statistics' },
   { name: 'other', label: 'Other', platform: 'addresses' },
-] as const
+]
 
-type AppName = (typeof apps)[number]['name']
-
-/** The tabs are radio buttons, which work without scripts. */
-export function ConnectionKit({ sessionId, connectionId, connect }: ConnectionKitProps) {
+/** Two steps, and what is needed by some only. Their apps are radio buttons, which work without scripts. */
+export function ConnectionKit({ sessionId, connectionId, connect, states }: ConnectionKitProps) {
   const kit = connectionKit(connectionNameOf(connectionId), connect)
+  const step = (name: 'phone' | 'obs' | 'more') => ({ id: `kit-${name}-${sessionId}`, name, connectionId })
   return (
-    <div class="apps">
+    <div class="kits">
       <p class="muted">
         Addresses are hidden in case you’re sharing your screen.
         <span class="scripted"> You can copy them without showing them.</span>
       </p>
-      <fieldset class="app-tabs">
-        <legend class="unseen">Your software</legend>
-        {apps.map(({ name, label, platform }, index) => (
-          <label key={name}>
-            <input class="unseen" type="radio" name={`app-${sessionId}`} value={name} checked={index === 0} />
-            {label} <span class="muted">{platform}</span>
-          </label>
-        ))}
-      </fieldset>
-      <PhoneApps sessionId={sessionId} kit={kit} />
-      <Belabox sessionId={sessionId} kit={kit} />
-      <ObsSource sessionId={sessionId} kit={kit} />
-      <SceneSwitchers sessionId={sessionId} kit={kit} />
-      <App name="other">
-        <Value id={`srtla-${sessionId}`} label="Stream with SRTLA" value={connect.srtla_url} />
-        <Value id={`srt-${sessionId}`} label="Stream with SRT" value={connect.srt_url} />
-        {connect.srtla_url_v6 && (
-          <Value id={`srtla-v6-${sessionId}`} label="Stream with SRTLA over IPv6" value={connect.srtla_url_v6} />
-        )}
-        {connect.srt_url_v6 && (
-          <Value id={`srt-v6-${sessionId}`} label="Stream with SRT over IPv6" value={connect.srt_url_v6} />
-        )}
-        <Value id={`player-${sessionId}`} label="Playback" value={connect.player_url} />
-        <Value id={`stats-${sessionId}`} label="Statistics" value={connect.stats_url} />
-      </App>
+      <KitStep {...step('phone')} title="1. Phone" state={states.phone}>
+        <Apps name={`phone-${sessionId}`} legend="Your app" apps={phoneApps}>
+          <PhoneApps sessionId={sessionId} kit={kit} />
+          <Belabox sessionId={sessionId} kit={kit} />
+        </Apps>
+      </KitStep>
+      <KitStep {...step('obs')} title="2. OBS" state={states.obs}>
+        <ObsSource sessionId={sessionId} kit={kit} />
+      </KitStep>
+      <KitStep {...step('more')} title="More apps">
+        <Apps name={`more-${sessionId}`} legend="More apps" apps={moreApps}>
+          <SceneSwitchers sessionId={sessionId} kit={kit} />
+          <Overlays sessionId={sessionId} statsUrl={connect.stats_url} />
+          <OtherAddresses sessionId={sessionId} connect={connect} />
+        </Apps>
+      </KitStep>
     </div>
   )
 }
+
+interface AppsProps {
+  /** Of the radio buttons. */
+  readonly name: string
+  readonly legend: string
+  readonly apps: readonly App[]
+  readonly children: ComponentChildren
+}
+
+const Apps = ({ name: group, legend, apps, children }: AppsProps) => (
+  <div class="apps">
+    <fieldset class="app-tabs">
+      <legend class="unseen">{legend}</legend>
+      {apps.map(({ name, label, platform }, index) => (
+        <label key={name}>
+          <input class="unseen" type="radio" name={`app-${group}`} value={name} checked={index === 0} />
+          {label} <span class="muted">{platform}</span>
+        </label>
+      ))}
+    </fieldset>
+    {children}
+  </div>
+)
 
 interface KitProps {
   readonly sessionId: string
@@ -138,8 +161,31 @@ const SceneSwitchers = ({ sessionId, kit: { switcher } }: KitProps) => (
   </App>
 )
 
+const Overlays = ({ sessionId, statsUrl }: { readonly sessionId: string; readonly statsUrl: string }) => (
+  <App name="overlays">
+    <p>Overlays that show bitrate and links read them from this address, as JSON. It has no key to play or stream.</p>
+    <Value id={`stats-${sessionId}`} label="Statistics" value={statsUrl} />
+  </App>
+)
+
+type OtherAddressesProps = Pick<ConnectionKitProps, 'sessionId' | 'connect'>
+
+const OtherAddresses = ({ sessionId, connect }: OtherAddressesProps) => (
+  <App name="other">
+    <Value id={`srtla-${sessionId}`} label="Stream with SRTLA" value={connect.srtla_url} />
+    <Value id={`srt-${sessionId}`} label="Stream with SRT" value={connect.srt_url} />
+    {connect.srtla_url_v6 && (
+      <Value id={`srtla-v6-${sessionId}`} label="Stream with SRTLA over IPv6" value={connect.srtla_url_v6} />
+    )}
+    {connect.srt_url_v6 && (
+      <Value id={`srt-v6-${sessionId}`} label="Stream with SRT over IPv6" value={connect.srt_url_v6} />
+    )}
+    <Value id={`player-${sessionId}`} label="Playback" value={connect.player_url} />
+  </App>
+)
+
 interface AppProps {
-  readonly name: AppName
+  readonly name: string
   readonly children: ComponentChildren
 }
 
@@ -151,7 +197,7 @@ const App = ({ name, children }: AppProps) => (
 
 interface DeepLinkProps {
   readonly sessionId: string
-  readonly app: AppName
+  readonly app: string
   readonly label: string
   readonly link: string
   readonly children: ComponentChildren
@@ -161,14 +207,7 @@ const DeepLink = ({ sessionId, app, label, link, children }: DeepLinkProps) => {
   const id = `${app}-${sessionId}`
   const qr = `/relays/${sessionId}/qr/${app}.svg`
   return (
-    <>
-      <div class="row scripted">
-        {/* A button instead of a link, since browsers show the address of a link. */}
-        <button class="touch" type="button" data-follow={id}>
-          Open in {label}
-        </button>
-        <CopyButton id={id} label="Copy link" subject={`for ${label}`} />
-      </div>
+    <div class="deep-link">
       <details data-secret>
         <summary>
           Show QR code<span class="unseen"> for {label}</span>
@@ -189,7 +228,15 @@ const DeepLink = ({ sessionId, app, label, link, children }: DeepLinkProps) => {
           </a>
         </p>
       </details>
-    </>
+      {/* `relays.css` shows it first on a phone, which has the app and cannot scan its own screen. */}
+      <div class="row scripted">
+        {/* A button instead of a link, since browsers show the address of a link. */}
+        <button class="touch" type="button" data-follow={id}>
+          Open in {label}
+        </button>
+        <CopyButton id={id} label="Copy link" subject={`for ${label}`} />
+      </div>
+    </div>
   )
 }
 

@@ -8,6 +8,7 @@ import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { Icon } from '../icons.tsx'
 import { Clock, TimeLeft } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
+import { kitStatesOf } from './kit-steps.tsx'
 import { FirstVideoSteps, Ingest, isAwaitingFirstVideo } from './relays-ingest.tsx'
 import { SignalPath } from './relays-signal.tsx'
 import { newIdempotencyKey } from './relays-start.tsx'
@@ -33,12 +34,7 @@ export function RelaySession(props: RelaySessionProps) {
       </div>
       <div data-part={`kit-${id}`} data-version={kitVersionOf(session)}>
         {connect ? (
-          <details class="kit" open={isAwaitingFirstVideo(session, bitrates)}>
-            <summary>
-              <h3>Connect your software</h3>
-            </summary>
-            <ConnectionKit sessionId={id} connectionId={name} connect={connect} />
-          </details>
+          <ConnectionKit sessionId={id} connectionId={name} connect={connect} states={kitStatesOf(session, bitrates)} />
         ) : (
           <p class="kit-pending muted">Addresses will appear here.</p>
         )}
