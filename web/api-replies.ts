@@ -5,6 +5,7 @@ type AccountSummary = Reply<'get', '/auth/session'>
 export type Account = AccountSummary['user']
 export type LinkedAccount = Account['linked_accounts'][number]
 export type Entitlement = AccountSummary['entitlement']
+export type FirstSteps = AccountSummary['first_steps']
 export type Usage = AccountSummary['usage']
 export type UsageByDay = Reply<'get', '/usage/days'>
 export type AuthSession = Reply<'get', '/auth/sessions'>['sessions'][number]

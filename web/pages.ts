@@ -32,6 +32,7 @@ import * as confirmEmail from './pages/confirm-email.tsx'
 import * as connect from './pages/connect.tsx'
 import * as connectionKitQr from './pages/connection-kit-qr.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
+import * as firstSteps from './pages/first-steps.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
 import * as help from './pages/help.tsx'
 import * as helpObs from './pages/help-obs.tsx'
@@ -112,6 +113,7 @@ export const pages: readonly PageRoute[] = [
   post('/relays/start', user, relays.start),
   post('/relays/:session_id/stop', user, relays.stop),
   post('/relays/:session_id/hide', user, relaysEnded.hide, formOn('/relays')),
+  post('/relays/hide-first-steps', user, firstSteps.hide, formOn('/relays')),
   get('/relays/:session_id/qr/:file', user, connectionKitQr.show),
   get('/relays/:session_id/links', user, relays.showLinks),
   get('/history', user, history.list),

@@ -10,8 +10,8 @@ export interface FirstStepsRow {
 }
 
 /**
- * The columns of {@link FirstStepsRow} in `users`. Each is known from the sessions too, which are deleted after a while,
- * and which are read only until the account's own column is set.
+ * The columns of {@link FirstStepsRow} in `users`. Each is known from the sessions too, which are deleted after a
+ * while, and which are read only until the account's own column is set.
  */
 export const firstStepsColumns = (sql: Sql) => sql`
   first_video_at is not null or exists (

@@ -69,6 +69,28 @@ test('each step of the connection kit closes when the service sees what it leads
   expect(await openSteps(page)).toEqual([false, false])
 })
 
+/** The names of the first steps that are done. */
+const doneSteps = (page: Page) =>
+  page.locator('[data-step][data-done="true"]').evaluateAll((steps) => steps.map((step) => step.dataset.step))
+
+test('the first steps get their ticks without a reload, and go when all are done', async () => {
+  const { page, user, faults } = await streamer()
+  await page.evaluate('window.isSameDocument = true')
+  expect(await doneSteps(page)).toEqual(['plan'])
+  await user.start()
+  await expect.poll(() => doneSteps(page)).toEqual(['plan', 'relay'])
+  await report(user)
+  await report(user, stream)
+  await expect.poll(() => doneSteps(page)).toEqual(['plan', 'relay', 'phone'])
+  await report(user, { ...stream, players: 1 })
+  await expect.poll(() => doneSteps(page)).toEqual(['plan', 'relay', 'phone', 'obs'])
+  // The link is opened in a mail program, and the visitor comes back.
+  await api.sql`update users set email_verified_at = now() where id = ${user.userId}`
+  await page.locator('[data-step]').first().waitFor({ state: 'detached' })
+  expect(await page.evaluate('window.isSameDocument')).toBe(true)
+  expect(faults.filter((fault) => !fault.includes(pingUrl))).toEqual([])
+})
+
 test('the step of the phone is closed where a relay has received video', async () => {
   const { page, user } = await readyRelay()
   await report(user, { ...stream, players: 1 })

@@ -105,7 +105,7 @@ export async function start(page: Page, name = 'default'): Promise<void> {
 
 export const kitStep = (page: Page, name: 'phone' | 'obs' | 'more') => page.locator(`.kit[data-kit="${name}"]`)
 
-/** Shows how to connect this software: opens its step of the connection kit, if it is not open, and its tab. @returns the step. */
+/** Opens this software's step of the connection kit, if it is closed, and its tab. @returns the step. */
 export async function openKit(page: Page, software: string): Promise<Locator> {
   const tab = page.locator('.app-tabs label', { hasText: software })
   const step = software === 'OBS' ? kitStep(page, 'obs') : page.locator('.kit', { has: tab })

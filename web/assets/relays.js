@@ -73,8 +73,12 @@ async function pollOnce(signal) {
 
 const pageAge = () => performance.now() - pageFetchedAt
 
+/** What an open checklist waits for may happen elsewhere, such as in a mail program. */
+const hasOpenSteps = () => document.querySelector('[data-step][data-done="false"]') !== null
+
 const isPageOld = (sessions) =>
-  pageAge() > (sessions.some(({ ingest }) => ingest?.publishing) ? chartAgeMillisMax : pageAgeMillisMax)
+  pageAge() >
+  (hasOpenSteps() || sessions.some(({ ingest }) => ingest?.publishing) ? chartAgeMillisMax : pageAgeMillisMax)
 
 /** Called after a successful poll, since the handshake needs a valid access token. */
 function connectSocket() {

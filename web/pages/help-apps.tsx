@@ -17,8 +17,8 @@ export const ConnectSteps = ({ isSignedIn }: { readonly isSignedIn: boolean }) =
         )}{' '}
         The <a href="#plugin">plugin for OBS</a> starts one by itself.
       </li>
-      <li>When the relay is ready, open its connection kit and choose your app.</li>
-      <li>Start the stream in your app, and add the relay to OBS.</li>
+      <li>When the relay is ready, choose your app under “1. Phone”, and start the stream in it.</li>
+      <li>Add the relay to OBS, as “2. OBS” shows.</li>
     </ol>
     <App name="Moblin" platform="iPhone">
       <li>Scan the code under Moblin with the camera of your iPhone.</li>

@@ -85,13 +85,13 @@ const MediaSource = ({ sessions }: Pick<ConnectObsProps, 'sessions'>) => (
       <li>
         {sessions.length > 0
           ? 'Paste the input of your relay:'
-          : 'Paste the input of your relay. Start one first: its connection kit has the input, under OBS.'}
+          : 'Paste the input of your relay. Start one first: its connection kit has the input, under “2. OBS”.'}
       </li>
     </ol>
     {sessions.map(({ session_id: id, connection_id: name }) => (
       <p class="row" key={id}>
         <CopyButton id={`obs-${id}`} label="Copy input" subject={`of ${name}`} />
-        <span class="unscripted">It is in the connection kit, under OBS.</span>
+        <span class="unscripted">It is in the connection kit, under “2. OBS”.</span>
         {sessions.length > 1 ? <span class="muted">{name}</span> : null}
       </p>
     ))}

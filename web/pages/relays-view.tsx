@@ -2,6 +2,7 @@
 import type { Reply } from '../../client/reply.ts'
 import type { EndedSession, Entitlement, Region, Session, Usage } from '../api-replies.ts'
 import { Icon } from '../icons.tsx'
+import { type Checklist, FirstStepsList } from './first-steps.tsx'
 import { type Problem, ProblemMessage } from './messages.tsx'
 import { PlanAlerts } from './plan-alerts.tsx'
 import { RecentlyEnded } from './relays-ended.tsx'
@@ -25,6 +26,7 @@ interface RelaysProps {
   readonly bitrates: Reply<'get', '/relay/bitrates'>['sessions']
   /** Relays that ended a short time ago. */
   readonly ended: readonly EndedSession[]
+  readonly checklist: Checklist | undefined
   readonly entitlement?: Entitlement | undefined
   readonly hasFailedPayment: boolean
   readonly usage?: Usage | undefined
@@ -42,9 +44,12 @@ export const Relays = (props: RelaysProps) => {
       <Head entitlement={entitlement} />
       <ProblemMessage problem={problem} />
       {alreadyRunning === undefined ? null : <AlreadyRunning name={alreadyRunning} />}
-      {/* While a relay runs the page is about its stream. */}
-      {unverifiedEmail !== undefined && sessions?.length === 0 ? <VerifyEmail email={unverifiedEmail} /> : null}
+      {/* The checklist says the same. While a relay runs the page is about its stream. */}
+      {unverifiedEmail !== undefined && sessions?.length === 0 && !props.checklist ? (
+        <VerifyEmail email={unverifiedEmail} />
+      ) : null}
       {entitlement && usage ? <PlanAlerts entitlement={entitlement} usage={usage} payUrl="/account" /> : null}
+      <FirstStepsList checklist={props.checklist} sessions={sessions ?? []} />
       {sessions ? <RecentlyEnded sessions={ended} canStart={canStart} /> : null}
       <div class="grid-2 relays">
         <div class="live-relays" data-relays>

@@ -3,6 +3,7 @@ import { headerText } from '../api.ts'
 import type { Session } from '../api-replies.ts'
 import type { PageHandler, PageResult, Visit } from '../page.ts'
 import { formatBitrate } from '../stream-text.ts'
+import { checklistOf } from './first-steps.tsx'
 import type { Problem } from './messages.tsx'
 import { problemPage } from './problem.tsx'
 import { findRecentlyEnded } from './relays-ended.tsx'
@@ -102,6 +103,7 @@ async function relaysPage(visit: Visit, refused?: Refusal): Promise<PageResult> 
         unverifiedEmail={
           summary.data?.user?.email_verified === false ? (summary.data.user.email ?? undefined) : undefined
         }
+        checklist={checklistOf(visit, summary.data?.user, summary.data?.first_steps)}
         entitlement={summary.data?.entitlement}
         hasFailedPayment={hasFailedPayment}
         usage={summary.data?.usage}

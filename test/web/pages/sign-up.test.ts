@@ -69,12 +69,17 @@ test('the emailed link verifies the address when its form is submitted, once', a
   expect(again).toMatchObject({ status: 200, name: 'email-already-verified', notice: 'already_verified' })
 })
 
+const stepNames = ['address', 'plan', 'relay', 'phone', 'obs']
+
 test('the relays page of a new account asks to open the emailed link, until the address is verified', async () => {
   const [browser, email] = [site.browser(), newEmail()]
   const page = await browser.post('/sign-up', { email, password })
-  expect([page.path, page.notice]).toEqual(['/relays', 'email_unverified'])
+  expect([page.path, page.data('step'), page.data('done')[0]]).toEqual(['/relays', stepNames, 'false'])
   expect(page.text).toContain(email)
-  expect(page.links).toContain('/account/security')
+  const hidden = await browser.submit(page, '/relays/hide-first-steps')
+  expect([hidden.data('step'), hidden.notice]).toEqual([[], 'email_unverified'])
+  expect(hidden.text).toContain(email)
+  expect(hidden.links).toContain('/account/security')
   const token = mailsTo(api, email)[0]?.token ?? ''
   await browser.submit(await browser.open(`/verify-email?token=${token}`), '/verify-email')
   expect((await browser.open('/relays')).notice).toBeUndefined()
