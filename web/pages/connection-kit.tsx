@@ -58,7 +58,7 @@ export function ConnectionKit({ sessionId, connectionId, connect, states }: Conn
       <KitStep {...step('obs')} title="2. OBS" state={states.obs}>
         <ObsSource sessionId={sessionId} kit={kit} />
       </KitStep>
-      <KitStep {...step('more')} title="More apps">
+      <KitStep {...step('more')} title="More: scene switchers, overlays, addresses">
         <Apps name={`more-${sessionId}`} legend="More apps" apps={moreApps}>
           <SceneSwitchers sessionId={sessionId} kit={kit} />
           <Overlays sessionId={sessionId} statsUrl={connect.stats_url} />
