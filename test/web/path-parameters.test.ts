@@ -41,8 +41,9 @@ const segments = [
 
 test.each(segments)('the page of a relay "%s" is not found, without a request for it', async (segment) => {
   expect((await send('GET', `/history/${segment}`)).status).toBe(404)
-  // The names of the regions, which the page reads in any case.
-  expect(requested().filter((request) => request !== 'GET /api/v1/relay/manifest')).toEqual([])
+  // The names of the regions, and what the account is notified of, which the page reads in any case.
+  const others = ['/relay/manifest', '/notifications'].map((path) => `GET /api/v1${path}`)
+  expect(requested().filter((request) => !others.includes(request))).toEqual([])
 })
 
 test.each(segments)('the console finds no account, event or relay "%s", without a request for it', async (segment) => {

@@ -80,6 +80,16 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
   const [session] = await sql<{ id: string }[]>`
     insert into relay_sessions (user_id, connection_id, region, command_initiator)
     values (${userId}, 'default', 'local', 'user') returning id`
+  await sql`insert into relay_health (session_id, instance_id) values (${session?.id ?? ''}, ${userId})`
+  await sql`
+    insert into stream_records (session_id, began_at, points) values (${session?.id ?? ''}, ${then}, ''::bytea)`
+  await sql`insert into trial_networks (network_hash, starts, last_at) values (${hash}, array[${then}], ${then})`
+  await sql`insert into erased_trials (address_hash, erased_at) values (${hash}, ${then})`
+  await sql`
+    insert into withdrawals (provider, subscription_id, kind, quantity, purchased_at, refunded_at, refunded)
+    values ('sandbox', ${userId}, 'plan', 1, ${then}, ${then} - interval '10 years', 'provider')`
+  await sql`
+    insert into incidents (part, kind, began_at, confirmed_at, ended_at) values ('api', 'part_outage', ${then}, ${then}, ${then})`
   await sql`
     insert into idempotency_keys (user_id, key, request_hash, session_id, accepted_at)
     values (${userId}, gen_random_uuid(), ${hash}, ${session?.id ?? ''}, ${then})`

@@ -207,13 +207,14 @@ describe('one session', () => {
     const user = await service.user()
     const session = await runRelay(user)
     const { status, body } = await show(user, session.session_id.toUpperCase())
+    const unexplained = { at: timestamp, public_reason: null }
     expect(status).toBe(200)
     expect(body).toEqual({
       session: (await list(user)).sessions[0],
       transitions: [
-        { from: 'provisioning', to: 'active', reason: 'relay_ready', initiator: 'relay', at: timestamp },
-        { from: 'active', to: 'grace', reason: 'stop_requested', initiator: 'user', at: timestamp },
-        { from: 'grace', to: 'stopped', reason: 'stop_requested', initiator: 'user', at: timestamp },
+        { from: 'provisioning', to: 'active', reason: 'relay_ready', initiator: 'relay', ...unexplained },
+        { from: 'active', to: 'grace', reason: 'stop_requested', initiator: 'user', ...unexplained },
+        { from: 'grace', to: 'stopped', reason: 'stop_requested', initiator: 'user', ...unexplained },
       ],
       replacements: [],
       stream_events: [],
