@@ -49,6 +49,7 @@ import * as ingests from './routes/relay/ingests.ts'
 import * as liveSessions from './routes/relay/live-sessions.ts'
 import * as relayPairing from './routes/relay/pairing.ts'
 import * as playKeys from './routes/relay/play-keys.ts'
+import * as shareLinks from './routes/relay/share-links.ts'
 import * as streamRecord from './routes/relay/stream-record.ts'
 import * as relayWs from './routes/relay/ws.ts'
 import type { Route } from './routes/route.ts'
@@ -132,6 +133,10 @@ export const routes: readonly Route[] = [
   get('/relay/sessions', userOrApp('relay:read'), 'relay_history', relayHistory.list),
   get('/relay/sessions/{id}', userOrApp('relay:read'), 'relay_history', relayHistory.show),
   get('/relay/sessions/{id}/record', userOrApp('relay:read'), 'relay_history', streamRecord.show),
+  post('/relay/sessions/{id}/share', user, 'relay_history', shareLinks.create),
+  del('/relay/sessions/{id}/share', user, 'relay_history', shareLinks.revoke),
+  // Counted before the look-up, so that guesses of tokens count too.
+  get('/shared/{token}', none, 'shared', shareLinks.show),
   get('/relay/connections', userOrApp('relay:read'), 'relay_history', connections.list),
   del('/relay/connections/{name}', user, 'relay_history', connections.remove),
   get('/relay/play-keys', user, 'relay_history', playKeys.list),

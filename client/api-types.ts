@@ -1198,6 +1198,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay/sessions/{id}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Share a relay session
+         * @description Creates a link that shows the bitrate and the stream events of one session for 7 days, to all who have it, without names. It replaces the former link of the session, which ends at once. The address is in this reply only.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        post: operations["shareRelaySession"];
+        /**
+         * End the share link of a relay session
+         * @description Ends the link of a session at once. Safe to repeat, and without a link it does nothing.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        delete: operations["revokeSharedRelaySession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shared/{token}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show a shared relay session
+         * @description What a share link shows: times, bitrate and stream events, and nothing of the account, the connection or the region. 404 for an unknown, an expired and a revoked link alike.
+         *
+         *     **Limit:** 60 requests a minute for each network of the client (`shared`), unless the service is configured otherwise.
+         */
+        get: operations["getSharedRelaySession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay/connections": {
         parameters: {
             query?: never;
@@ -3377,6 +3427,25 @@ export interface components {
             period_end: string | null;
             outcomes: ("pay" | "fail" | "recover" | "cancel" | "resume" | "refund" | "end")[];
             version: string;
+        };
+        SharedRelaySession: {
+            /** Format: date-time */
+            started_at: string;
+            /** @description Null while the session is live. */
+            ended_at: string | null;
+            /**
+             * Format: date-time
+             * @description The end of the link.
+             */
+            expires_at: string;
+            /** @description The highest bitrate of each 10 seconds, oldest first. */
+            points: {
+                /** Format: date-time */
+                at: string;
+                bitrate_kbps: number;
+            }[];
+            /** @description The last thousand, the first one first. */
+            stream_events: components["schemas"]["StreamEvent"][];
         };
         /** @description The signal path: what is right or wrong with the end that publishes, the relay, and the end that plays. A client that does not know a code shows its level. */
         Signal: {
@@ -6347,6 +6416,13 @@ export interface operations {
                             at: string;
                             kbps: number;
                         }[];
+                        /** @description The link that shares the session, without its address; null without a valid one. */
+                        share_link: {
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                        } | null;
                     };
                 };
             };
@@ -6401,6 +6477,103 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    shareRelaySession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uri */
+                        url: string;
+                        /** Format: date-time */
+                        expires_at: string;
+                    };
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    revokeSharedRelaySession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the resource. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success, without a body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    getSharedRelaySession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The token. */
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharedRelaySession"];
+                };
+            };
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             500: components["responses"]["internal_error"];

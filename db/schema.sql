@@ -755,6 +755,17 @@ create table schema_migrations (
   compatible boolean
 );
 
+create table share_links (
+  session_id uuid        not null primary key references relay_sessions(id) on delete cascade,
+  user_id    uuid        not null references users(id) on delete cascade,
+  token_hash bytea       not null unique check (length(token_hash) = 32),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + '7 days'::interval
+);
+
+create index share_links_expiry on share_links (expires_at);
+create index share_links_user on share_links (user_id);
+
 create table sign_in_failures (
   minute   timestamptz not null primary key,
   failures integer     not null

@@ -50,7 +50,7 @@ const allTags: readonly Tag[] = [
     name: 'Relays',
     description:
       'Starting, watching and stopping relays. Each connection of an account has at most one live relay session.',
-    prefixes: ['/relay'],
+    prefixes: ['/relay', '/shared'],
   },
   {
     name: 'Live events',

@@ -184,6 +184,11 @@ export const exportedTables: readonly ExportedTable[] = [
     leftOut: { key_sealed: secret, key_hash: secret },
   },
   {
+    table: 'share_links',
+    columns: words('session_id user_id created_at expires_at'),
+    leftOut: { token_hash: secret },
+  },
+  {
     table: 'connections',
     columns: words('label user_id name srtla_port publish_port play_port stats_port created_at last_used_at'),
     leftOut: {},

@@ -81,6 +81,7 @@ export const retentionRules: readonly Rule[] = [
     table: 'sign_in_failures',
     isExpired: (sql) => sql`minute < now() - make_interval(hours => ${signInFailureHours})`,
   },
+  { table: 'share_links', isExpired: (sql) => sql`expires_at < now()` },
   {
     table: 'stream_records',
     isExpired: (sql, { recordDays }) => sql`began_at < now() - make_interval(days => ${recordDays})`,

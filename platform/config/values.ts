@@ -20,6 +20,8 @@ export const rateLimitDefaults = {
   relay_history: 60,
   /** Look-ups by pair token from one network. */
   pair: 30,
+  /** Look-ups by the token of a share link from one network. */
+  shared: 60,
   /** Connections to `GET /relay/ws`. */
   relay_ws: 60,
   usage: 30,

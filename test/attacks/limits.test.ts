@@ -40,6 +40,7 @@ const limited: readonly Limited[] = [
   { path: '/capacity/status', limit: 60, method: 'get' },
   { path: '/incidents', limit: 60, method: 'get' },
   { path: '/relay/pair', limit: 30, method: 'get' },
+  { path: '/shared/guess', limit: 60, method: 'get' },
 ]
 
 /** Requests beyond the limit, each with other headers. @returns how many were not refused by it. */

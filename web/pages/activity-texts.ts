@@ -53,6 +53,8 @@ const actionTexts: Readonly<Record<string, string>> = {
   notification_secret_replaced: 'Signing secret of the webhook replaced',
   play_key_created: 'Play key created',
   play_key_deleted: 'Play key deleted',
+  share_link_created: 'Relay shared by a link',
+  share_link_revoked: 'Share link of a relay ended',
   play_with_keys_only_enabled: 'Players need a play key from now on',
   play_with_keys_only_disabled: 'The stream token admits players again',
   relay_started: 'Relay started',

@@ -25,21 +25,16 @@ export const show: PageHandler = async (visit) => {
   ])
   const { status } = result.response
   if (status === 404) return problemPage('not_found')
-  const { session, transitions, replacements, stream_events, recent_bitrate } = result.data ?? {}
-  const isKnown = session && transitions && replacements && stream_events && recent_bitrate
-  const title = session ? `Relay ${session.connection_id}` : 'Relay'
+  const detail = result.data
+  const title = detail ? `Relay ${detail.session.connection_id}` : 'Relay'
   return {
     name: 'history-session',
     title,
     section: 'history',
     styles: ['charts.css', 'history.css'],
-    status: isKnown ? 200 : status,
-    page: isKnown ? (
-      <Detail
-        detail={{ session, transitions, replacements, stream_events, recent_bitrate }}
-        regions={regions}
-        notifications={notifications.data}
-      />
+    status: detail ? 200 : status,
+    page: detail ? (
+      <Detail detail={detail} regions={regions} notifications={notifications.data} />
     ) : (
       <>
         <h1>{title}</h1>

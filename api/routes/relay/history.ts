@@ -8,6 +8,7 @@ import {
 } from '../../../db/relay/history.ts'
 import { listReplacements } from '../../../db/relay/replacements.ts'
 import { listTransitions } from '../../../db/relay/sessions.ts'
+import { findShareLink, type ShareLinkRow } from '../../../db/relay/share-links.ts'
 import { listStreamEvents } from '../../../db/relay/stream-events.ts'
 import { shownTotals } from '../../../domain/relay/ingest-totals.ts'
 import { initiators, lossCauses, relayReasons, relayStates } from '../../../domain/relay/session.ts'
@@ -80,6 +81,11 @@ export const list = route.userOrApp({
   },
 })
 
+const presentShareLink = ({ createdAt, expiresAt }: ShareLinkRow) => ({
+  created_at: createdAt.toISOString(),
+  expires_at: expiresAt.toISOString(),
+})
+
 export const show = route.userOrApp({
   id: 'getRelaySession',
   summary: 'Show a relay session',
@@ -101,15 +107,20 @@ export const show = route.userOrApp({
         .describe('Relays of the session that failed and were replaced.'),
       stream_events: z.array(StreamEventView).describe('The last thousand, the first one first.'),
       recent_bitrate: RecentBitrate,
+      share_link: z
+        .object({ created_at: timestamp, expires_at: timestamp })
+        .nullable()
+        .describe('The link that shares the session, without its address; null without a valid one.'),
     }),
   },
   refuses: ['not_found'],
   handle: async ({ caller, params }, { sql, config }) => {
-    const [row, transitions, replacements, streamEvents] = await Promise.all([
+    const [row, transitions, replacements, streamEvents, shareLink] = await Promise.all([
       findSessionRecord(sql, caller.userId, params.id),
       listTransitions(sql, params.id),
       listReplacements(sql, params.id),
       listStreamEvents(sql, params.id),
+      findShareLink(sql, params.id),
     ])
     if (!row) throw new Refusal('not_found')
     return ok({
@@ -122,6 +133,7 @@ export const show = route.userOrApp({
       })),
       stream_events: streamEvents.map(presentStreamEvent),
       recent_bitrate: presentRecentBitrate(row),
+      share_link: shareLink ? presentShareLink(shareLink) : null,
     })
   },
 })
