@@ -102,6 +102,8 @@ const serveAssets =
     ctx.set('Cache-Control', 'public, max-age=31536000, immutable')
     ctx.type = asset.type
     ctx.vary('Accept-Encoding')
+    // Chats and other sites show it beside a link.
+    if (asset.type === 'image/png') ctx.set('Cross-Origin-Resource-Policy', 'cross-origin')
     const { compressed } = asset
     if (compressed && ctx.acceptsEncodings('br', 'identity') === 'br') {
       ctx.set('Content-Encoding', 'br')
@@ -191,7 +193,7 @@ function serveSocket(site: Site): Middleware {
 }
 
 function sendResult(ctx: Context, { assets, config }: Site, result: PageResult): void {
-  const { brandName, legal, mailbox: hasMailbox } = config
+  const { brandName, legal, mailbox: hasMailbox, siteUrl } = config
   setCookies(ctx, result.cookies ?? [])
   if ('redirectTo' in result) {
     ctx.status = 303
@@ -201,7 +203,10 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
     const { continueTo, message } = result
     ctx.type = 'html'
     const frame = { name: 'forwarding', title: 'Redirecting', isSignedIn: false, continueTo }
-    ctx.body = renderDocument({ assets, brandName, hasMailbox, legal, ...frame }, forwardingPage(message, continueTo))
+    ctx.body = renderDocument(
+      { assets, brandName, hasMailbox, legal, siteUrl, ...frame },
+      forwardingPage(message, continueTo),
+    )
   } else if ('download' in result) {
     const { fileName, contentType, content, isShown } = result.download
     ctx.set('Content-Disposition', `${isShown ? 'inline' : 'attachment'}; filename="${fileName}"`)
@@ -214,12 +219,14 @@ function sendResult(ctx: Context, { assets, config }: Site, result: PageResult):
   } else {
     const { status = 200, page, retryAfterSeconds, connectTo = [], console: section, ...frame } = result
     allowConnectionsTo(ctx, connectTo)
+    if (frame.isUnlisted) ctx.set('X-Robots-Tag', 'noindex')
     ctx.status = status
     ctx.type = 'html'
     if (retryAfterSeconds !== undefined && ctx.method === 'GET') ctx.set('Refresh', String(retryAfterSeconds))
+    const isShownSignedIn = isSignedIn(ctx) && !frame.isUnlisted
     ctx.body = section
       ? renderConsole({ assets, brandName, ...frame, section }, page)
-      : renderDocument({ assets, brandName, hasMailbox, legal, isSignedIn: isSignedIn(ctx), ...frame }, page)
+      : renderDocument({ assets, brandName, hasMailbox, legal, siteUrl, isSignedIn: isShownSignedIn, ...frame }, page)
   }
 }
 

@@ -25,9 +25,13 @@ const iconFile = fileURLToPath(new URL('../platform/icon.svg', import.meta.url))
 const contentTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
 }
+
+/** Formats that are compressed already. */
+const compressedFormats: ReadonlySet<string> = new Set(['.woff2', '.png'])
 
 export interface Asset {
   readonly type: string
@@ -50,7 +54,7 @@ export async function readAssets(): Promise<Assets> {
     const [type, hash] = [contentTypes[extname(name)], createHash('sha256').update(bytes).digest('hex').slice(0, 12)]
     if (!type) throw new Error(`web/assets/${name}: no content type is defined for this extension`)
     const path = `/assets/${hash}/${name}`
-    const compressed = name.endsWith('.woff2') ? undefined : await promisify(brotliCompress)(bytes)
+    const compressed = compressedFormats.has(extname(name)) ? undefined : await promisify(brotliCompress)(bytes)
     assets.set(path, { type, bytes, compressed })
     paths.set(name, path)
   }

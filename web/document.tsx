@@ -6,7 +6,8 @@ import { type Assets, fontName } from './assets.ts'
 import { Brand } from './brand.tsx'
 import { Icon, type IconName } from './icons.tsx'
 import { LegalNavigation } from './legal-links.tsx'
-import type { Feed, Layout, Section } from './page.ts'
+import { LinkPreviewTags, previewImageName } from './link-preview.tsx'
+import type { Feed, Layout, LinkPreview, Section } from './page.ts'
 
 interface Frame {
   readonly assets: Assets
@@ -24,6 +25,10 @@ interface Frame {
   readonly feed?: Feed | undefined
   readonly layout?: Layout | undefined
   readonly section?: Section | undefined
+  readonly preview?: LinkPreview | undefined
+  readonly isUnlisted?: true | undefined
+  /** Of this site, without a slash at its end. */
+  readonly siteUrl: string
   /** Whether the service shows its emails on a page. */
   readonly hasMailbox: boolean
   readonly legal: LegalPages
@@ -55,7 +60,7 @@ const Html = ({ children, ...frame }: HtmlProps) => (
   </html>
 )
 
-const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [], feed }: Frame) => (
+const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [], feed, ...frame }: Frame) => (
   <head>
     <meta charset="utf-8" />
     <title>{`${title} · ${brandName}`}</title>
@@ -65,7 +70,16 @@ const Head = ({ assets, brandName, title, continueTo, scripts = [], styles = [],
       Overrides the no-referrer header, with which browsers without Fetch Metadata would send forms with
       `Origin: null`.
     */}
-    <meta name="referrer" content="same-origin" />
+    <meta name="referrer" content={frame.isUnlisted ? 'no-referrer' : 'same-origin'} />
+    {frame.isUnlisted ? <meta name="robots" content="noindex" /> : null}
+    {frame.preview ? (
+      <LinkPreviewTags
+        title={title}
+        description={frame.preview.description}
+        brandName={brandName}
+        image={frame.siteUrl + assets.pathOf(previewImageName)}
+      />
+    ) : null}
     {continueTo ? <meta http-equiv="refresh" content={`0;url=${continueTo}`} /> : null}
     <link rel="preload" href={assets.pathOf(fontName)} as="font" type="font/woff2" crossorigin="anonymous" />
     {['site.css', ...styles].map((style) => (

@@ -53,6 +53,11 @@ export interface Feed {
   readonly title: string
 }
 
+export interface LinkPreview {
+  /** One or two sentences. */
+  readonly description: string
+}
+
 /** A document to render. */
 export interface Document {
   /** A stable name, rendered as `data-page`: tests identify pages by it, since titles and headings may be reworded. */
@@ -72,6 +77,10 @@ export interface Document {
   /** `wide` unless given. */
   readonly layout?: Layout
   readonly section?: Section
+  /** What other sites and chats show of a link to the page, beside its title; nothing without it. */
+  readonly preview?: LinkPreview
+  /** Keeps the page out of search engines, its address from other sites, and the visitor's account off the page. */
+  readonly isUnlisted?: true
   /** Origins of other hosts that the page's scripts may send requests to, in addition to this site. */
   readonly connectTo?: readonly string[]
   /** After how many seconds the browser requests the page again by itself. Only for the reply to a GET. */

@@ -7,6 +7,7 @@ import { ConnectSteps } from './help-apps.tsx'
 export const show: PageHandler = ({ config, isSignedIn }) => ({
   name: 'help',
   title: 'Help',
+  preview: { description: 'From an account to video in OBS, and what to check when there is none.' },
   styles: ['help.css'],
   page: <Help supportEmail={config.supportEmail} isSignedIn={isSignedIn} />,
 })

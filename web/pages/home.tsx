@@ -9,6 +9,9 @@ export const show: PageHandler = async (visit) => {
   return {
     name: 'landing',
     title: 'Stay live when a network drops',
+    preview: {
+      description: `${brandName} receives your stream over every network that your phone or encoder has, and delivers it to OBS as one.`,
+    },
     layout: 'full',
     styles: ['landing.css', 'plans.css'],
     page: <Landing brandName={brandName} prices={prices} relayTime={relayTime} capacity={await findCapacity(visit)} />,

@@ -39,7 +39,8 @@ interface SignUpForm {
 
 async function signUpPage(visit: Visit, form: SignUpForm): Promise<PageResult> {
   const page = <SignUp {...form} providers={await configuredProviders(visit)} legal={visit.config.legal} />
-  return { name: 'sign-up', title: 'Create account', status: form.status ?? 200, page }
+  const preview = { description: 'Create an account and start a relay. The free plan needs no card.' }
+  return { name: 'sign-up', title: 'Create account', preview, status: form.status ?? 200, page }
 }
 
 type SignUpProps = SignUpForm & { readonly providers: readonly ProviderName[]; readonly legal: LegalPages }

@@ -14,6 +14,7 @@ export const show: PageHandler = async (visit) => {
   return {
     name: 'status',
     title: 'Status',
+    preview: { description: 'Whether the service works right now, and where relays can be started.' },
     styles: ['status.css'],
     feed: { path: feedPath, title: 'Incidents' },
     retryAfterSeconds: refreshSeconds,
