@@ -30,3 +30,8 @@ export type EndedSession = Reply<'get', '/relay/sessions'>['sessions'][number]
 export type SessionDetail = Reply<'get', '/relay/sessions/{id}'>
 export type SessionTransition = SessionDetail['transitions'][number]
 export type SessionStreamEvent = SessionDetail['stream_events'][number]
+/** The points and the events of a session. */
+export type StreamRecord = Reply<'get', '/relay/sessions/{id}/record'>
+export type RecordEvent = StreamRecord['events'][number]
+export type StreamPoint = StreamRecord['points'][number]
+export type SharedSession = Reply<'get', '/shared/{token}'>

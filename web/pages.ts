@@ -39,7 +39,9 @@ import * as helpObs from './pages/help-obs.tsx'
 import * as helpSceneSwitching from './pages/help-scene-switching.tsx'
 import * as helpWebhooks from './pages/help-webhooks.tsx'
 import * as history from './pages/history.tsx'
+import * as historyCsv from './pages/history-csv.ts'
 import * as historySession from './pages/history-session.tsx'
+import * as historyShare from './pages/history-share.tsx'
 import * as home from './pages/home.tsx'
 import * as login from './pages/login.tsx'
 import * as mailbox from './pages/mailbox.tsx'
@@ -51,6 +53,7 @@ import * as relays from './pages/relays.tsx'
 import * as relaysEnded from './pages/relays-ended.tsx'
 import * as resetPassword from './pages/reset-password.tsx'
 import * as sandbox from './pages/sandbox.tsx'
+import * as sharedSession from './pages/shared-session.tsx'
 import * as signOut from './pages/sign-out.ts'
 import * as signUp from './pages/sign-up.tsx'
 import * as status from './pages/status.tsx'
@@ -120,6 +123,11 @@ export const pages: readonly PageRoute[] = [
   get('/usage', user, usage.show),
   get('/usage.csv', user, usage.csv),
   get('/history/:session_id', user, historySession.show),
+  get('/history/:session_id/record.csv', user, historyCsv.csv),
+  post('/history/:session_id/share', user, historyShare.share, formOn('/history')),
+  post('/history/:session_id/share/revoke', user, historyShare.revoke, formOn('/history')),
+  // Opened from chats and other sites, without an account.
+  get('/shared/:token', anyone, sharedSession.show, crossSite),
   get('/account', user, account.show),
   get('/account/security', user, accountSecurity.show),
   post('/account/verification', user, accountSecurity.sendVerification, formOn('/account/security')),

@@ -65,6 +65,10 @@ function showLocalTimes() {
 }
 
 function formatLocalTime(at, format) {
+  if (format === 'hm' || format === 'hms')
+    return at.toLocaleTimeString('en-GB', {
+      ...{ hour: '2-digit', minute: '2-digit', second: format === 'hms' ? '2-digit' : undefined },
+    })
   const month = format === 'day' ? 'long' : 'short'
   const day = at.toLocaleDateString('en-GB', { day: 'numeric', month, year: 'numeric' })
   if (format === 'day') return `${day} (${nameZone(at)})`

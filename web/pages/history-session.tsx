@@ -1,25 +1,39 @@
-/** One relay of an account, running or ended: its figures, its bitrate, and what happened. */
+/** One relay of an account, running or ended: its figures, its stream record, and a link that shares it. */
 
-import { formatAway } from '../../domain/relay/end-texts.ts'
-import type { Region, SessionDetail, SessionStreamEvent, SessionTransition } from '../api-replies.ts'
-import { BitrateChart } from '../charts/bitrate-chart.tsx'
-import { hasLine } from '../charts/sparkline.tsx'
-import type { PageHandler } from '../page.ts'
-import { describeStreamEvent, toneOfStreamEvent } from '../stream-event-texts.ts'
+import type { Region, SessionDetail, StreamRecord } from '../api-replies.ts'
+import { Icon } from '../icons.tsx'
+import type { PageHandler, PageResult, Visit } from '../page.ts'
+import { describeEvents } from '../record-event-texts.ts'
 import { formatBitrate, formatBytes } from '../stream-text.ts'
-import { DateTime, formatDuration, Instant } from '../time-text.tsx'
+import { DateTime, formatDuration } from '../time-text.tsx'
 import { durationSecondsOf, fetchRegions, nameOfRegion } from './history.tsx'
-import { describeEnd, describeTransition, toneOfTransition } from './history-texts.ts'
-import { ProblemMessage } from './messages.tsx'
+import { Evening, EventList } from './history-record.tsx'
+import { ShareCard } from './history-share-card.tsx'
+import { describeEnd } from './history-texts.ts'
+import { NoticeMessage, type Problem, ProblemMessage } from './messages.tsx'
 import type { NotificationOverview } from './notification-texts.ts'
 import { problemPage } from './problem.tsx'
 import { problemOf } from './refusal-text.ts'
 import { StreamNoticeOffer } from './stream-notice-offer.tsx'
 
-export const show: PageHandler = async (visit) => {
+export const show: PageHandler = (visit) => sessionPage(visit)
+
+/** What an act on the page has led to. */
+interface Outcome {
+  /** The address of a share link that was just made. */
+  readonly sharedUrl?: string
+  readonly problem?: Problem
+  readonly status?: number
+}
+
+/** By the `done` parameter. It may be forged, so other values show nothing. */
+const notices: ReadonlyMap<string, string> = new Map([['share_revoked', 'The link has ended.']])
+
+export async function sessionPage(visit: Visit, outcome: Outcome = {}): Promise<PageResult> {
   const path = { id: visit.params.session_id ?? '' }
-  const [result, regions, notifications] = await Promise.all([
+  const [result, record, regions, notifications] = await Promise.all([
     visit.api.GET('/api/v1/relay/sessions/{id}', { params: { path } }),
+    visit.api.GET('/api/v1/relay/sessions/{id}/record', { params: { path } }),
     fetchRegions(visit),
     visit.api.GET('/api/v1/notifications'),
   ])
@@ -27,14 +41,28 @@ export const show: PageHandler = async (visit) => {
   if (status === 404) return problemPage('not_found')
   const detail = result.data
   const title = detail ? `Relay ${detail.session.connection_id}` : 'Relay'
+  const done = visit.query.get('done') ?? ''
+  const notice = notices.get(done)
   return {
     name: 'history-session',
     title,
     section: 'history',
-    styles: ['charts.css', 'history.css'],
-    status: detail ? 200 : status,
+    styles: ['charts.css', 'evening.css', 'history.css'],
+    scripts: ['connection-kit.js', 'evening.js'],
+    status: detail ? (outcome.status ?? 200) : status,
     page: detail ? (
-      <Detail detail={detail} regions={regions} notifications={notifications.data} />
+      <>
+        <ProblemMessage problem={outcome.problem ?? (record.data ? undefined : problemOf(record))} />
+        {notice ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
+        <Detail
+          detail={detail}
+          record={record.data}
+          regions={regions}
+          notifications={notifications.data}
+          sharedUrl={outcome.sharedUrl}
+          query={visit.query}
+        />
+      </>
     ) : (
       <>
         <h1>{title}</h1>
@@ -46,66 +74,41 @@ export const show: PageHandler = async (visit) => {
 
 interface DetailProps {
   readonly detail: SessionDetail
+  /** Undefined when the API did not reply with it. */
+  readonly record: StreamRecord | undefined
   readonly regions: readonly Region[]
   readonly notifications: NotificationOverview | undefined
+  readonly sharedUrl: string | undefined
+  readonly query: URLSearchParams
 }
 
-const Detail = ({ detail, regions, notifications }: DetailProps) => {
-  const { session, replacements, recent_bitrate: bitrates } = detail
-  const name = session.connection_id
+const Detail = ({ detail, record, regions, notifications, sharedUrl, query }: DetailProps) => {
+  const { session } = detail
+  const path = `/history/${session.session_id}`
+  const events = describeEvents(record?.events ?? [])
   return (
     <>
-      <div class="page-head">
-        <h1>Relay {name}</h1>
-        <a class="link" href={`/history?relay=${encodeURIComponent(name)}`}>
-          History of {name}
-        </a>
-        <p class="lead">
-          <strong data-reason={session.reason}>{describeEnd(session)}</strong> {nameOfRegion(regions, session.region)},
-          started <DateTime at={session.created_at} />
-          {session.stopped_at ? (
-            <>
-              , ended <DateTime at={session.stopped_at} />
-            </>
-          ) : null}
-          .
-        </p>
-      </div>
+      <Head session={session} regions={regions} />
       <Tiles session={session} />
+      <section class="card" aria-labelledby="evening">
+        <div class="row apart">
+          <h2 id="evening">The stream</h2>
+          {record && record.points.length > 0 ? (
+            <a class="button second" href={`${path}/record.csv`} download>
+              <Icon name="download" />
+              Download CSV
+            </a>
+          ) : null}
+        </div>
+        {record ? <Evening record={record} events={events} query={query} path={path} /> : null}
+      </section>
       <div class="grid-2 history-parts">
-        <section class="card" aria-labelledby="bitrate">
-          <h2 id="bitrate">Bitrate</h2>
-          {hasLine(bitrates) ? (
-            <BitrateChart bitrates={bitrates} isLive={session.state !== 'stopped'} />
-          ) : (
-            <p class="muted">No video came in during the last ten minutes of this relay.</p>
-          )}
-        </section>
-        <section class="card" aria-labelledby="transitions">
-          <h2 id="transitions">What happened</h2>
-          {replacements.map((replacement) => (
-            <p key={replacement.at} data-replacement={replacement.cause}>
-              The relay failed at <Instant at={replacement.at} /> and was replaced. Your stream was away for{' '}
-              {formatAway(replacement.away_seconds)}.
-            </p>
-          ))}
-          <ol class="timeline">
-            <li>
-              <p>Started by you</p>
-              <p class="muted">
-                <Instant at={session.created_at} />
-              </p>
-            </li>
-            {listHappenings(detail).map((happening) =>
-              'kind' in happening ? (
-                <StreamEvent key={`${happening.at} ${happening.kind}`} event={happening} />
-              ) : (
-                <Transition key={`${happening.at} ${happening.to}`} transition={happening} />
-              ),
-            )}
-          </ol>
+        <section class="card" aria-labelledby="happened">
+          <h2 id="happened">What happened</h2>
+          <EventList events={events} path={path} />
           <StreamNoticeOffer overview={notifications} />
         </section>
+        <ShareCard link={detail.share_link} url={sharedUrl} path={path} />
       </div>
       <p class="row">
         <a class="link" href="/history">
@@ -119,27 +122,25 @@ const Detail = ({ detail, regions, notifications }: DetailProps) => {
   )
 }
 
-/** Transitions and stream events in the order of their times. */
-const listHappenings = ({ transitions, stream_events: events }: SessionDetail) =>
-  [...transitions, ...events].toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
+type HeadProps = Pick<DetailProps, 'regions'> & Pick<SessionDetail, 'session'>
 
-const StreamEvent = ({ event }: { readonly event: SessionStreamEvent }) => (
-  <li class={toneOfStreamEvent(event)} data-stream-event={event.kind}>
-    <p>{describeStreamEvent(event)}</p>
-    <p class="muted">
-      <Instant at={event.at} />
+const Head = ({ session, regions }: HeadProps) => (
+  <div class="page-head">
+    <h1>Relay {session.connection_id}</h1>
+    <a class="link" href={`/history?relay=${encodeURIComponent(session.connection_id)}`}>
+      History of {session.connection_id}
+    </a>
+    <p class="lead">
+      <strong data-reason={session.reason}>{describeEnd(session)}</strong> {nameOfRegion(regions, session.region)},
+      started <DateTime at={session.created_at} />
+      {session.stopped_at ? (
+        <>
+          , ended <DateTime at={session.stopped_at} />
+        </>
+      ) : null}
+      .
     </p>
-  </li>
-)
-
-const Transition = ({ transition }: { readonly transition: SessionTransition }) => (
-  <li class={toneOfTransition(transition)} data-transition={`${transition.from} ${transition.to}`}>
-    <p>{describeTransition(transition)}</p>
-    {transition.public_reason ? <p data-public-reason>Support: {transition.public_reason}</p> : null}
-    <p class="muted">
-      <Instant at={transition.at} />
-    </p>
-  </li>
+  </div>
 )
 
 const Tiles = ({ session }: Pick<SessionDetail, 'session'>) => {

@@ -26,8 +26,10 @@ const initiatorTexts: Readonly<Record<string, string>> = {
   system: 'by the service',
 }
 
+type Described = Pick<SessionTransition, 'to' | 'reason' | 'initiator'>
+
 /** `Stop requested by you`, then `Stopped by you`. */
-export function describeTransition({ to, reason, initiator }: SessionTransition): string {
+export function describeTransition({ to, reason, initiator }: Described): string {
   const isEndByStop = to === 'stopped' && reason === 'stop_requested'
   const text = isEndByStop ? 'Stopped' : (reasonTexts[reason] ?? reason.replaceAll('_', ' '))
   // What the relay reports happens by itself.
@@ -35,7 +37,7 @@ export function describeTransition({ to, reason, initiator }: SessionTransition)
 }
 
 /** The colour of a transition on a time line. */
-export function toneOfTransition({ to, reason }: SessionTransition): 'good' | 'warn' | 'bad' | undefined {
+export function toneOfTransition({ to, reason }: Omit<Described, 'initiator'>): 'good' | 'warn' | 'bad' | undefined {
   if (to === 'active') return 'good'
   if (reason === 'stop_requested' && to === 'grace') return 'warn'
   return reason === 'stop_requested' || reason === 'grace_elapsed' ? undefined : 'bad'

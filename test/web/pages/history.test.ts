@@ -109,9 +109,9 @@ test('an ended relay is listed with why it ended and what it received', async ()
   expect(list.text).toContain('You stopped it.')
   expect(list.text).toMatch(/ 5.2 Mbps 5.2 Mbps You stopped it./)
   const detail = await browser.open(`/history/${session_id}`)
-  expect([detail.name, detail.data('transition')]).toEqual([
+  expect([detail.name, detail.data('event')]).toEqual([
     'history-session',
-    ['provisioning active', 'active grace', 'grace stopped'],
+    ['command', 'transition', 'command', 'transition', 'transition'],
   ])
   expect(detail.text).toContain('Stop requested by you')
   for (const figure of ['With video 20 s', 'Average bitrate 5.2 Mbps', 'Peak bitrate 5.2 Mbps', '3.5 GB'])
@@ -127,40 +127,6 @@ test('an ended relay has the time and the bitrates that it has measured', async 
   const { text } = await browser.open(`/history/${session_id}`)
   for (const figure of ['With video 10 s', 'Average bitrate 2.5 Mbps', 'Peak bitrate 2.9 Mbps', 'Received 3.1 MB'])
     expect(text).toContain(figure)
-})
-
-/** Repeats the work until all of it falls into one slot of the bitrate's ring, which has 10 s by Postgres's clock. */
-async function inOneSlot<Result>(work: () => Promise<Result>): Promise<Result> {
-  const slot = async () => {
-    const [row] = await service.api.sql<{ slot: number }[]>`
-      select floor(extract(epoch from clock_timestamp()) / 10)::int as slot`
-    return row?.slot
-  }
-  for (;;) {
-    const before = await slot()
-    const result = await work()
-    if ((await slot()) === before) return result
-  }
-}
-
-test('a running relay has a chart of its bitrate', async () => {
-  // Reports in another slot than the one before them would make its gaps longer.
-  const { browser, session_id } = await inOneSlot(async () => {
-    const relay = await newRelay(video)
-    for (const slots of [2, 5]) {
-      await service.api
-        .sql`update relay_health set recent_slot = recent_slot - ${slots}::int where session_id = ${relay.session_id}`
-      await relay.report({ ...video, bitrate_kbps: 1000 })
-    }
-    return relay
-  })
-  const { html } = await browser.open(`/history/${session_id}`)
-  expect(html).toContain('aria-label="Bitrate of the last ten minutes: 1.0 Mbps to 5.2 Mbps, 2.4 Mbps on average"')
-  // The gap of five slots without a report interrupts the line.
-  expect(html.match(/<polyline/g)).toHaveLength(2)
-  const relays = await browser.open('/relays')
-  expect(relays.data('sparkline')).toEqual(['3'])
-  expect(relays.text).toContain('Last 10 minutes: 1.0 Mbps to 5.2 Mbps, 2.4 Mbps on average')
 })
 
 test('the history can be limited to one relay', async () => {
@@ -200,9 +166,9 @@ test('a relay that was replaced is shown with the time that the stream was away'
   await replace(2, 6)
   await replace(3, 125)
   const page = await browser.open(`/history/${session_id}`)
-  expect(page.data('replacement')).toEqual(['relay_gone', 'relay_gone'])
-  expect(page.text).toMatch(/The relay failed at .+ and was replaced. Your stream was away for 6 s ?\./)
-  expect(page.text).toMatch(/away for 2 min 5 s ?\./)
+  expect(page.data('event').filter((kind) => kind === 'relay_replaced')).toHaveLength(2)
+  for (const away of ['6 s', '2 min 5 s'])
+    expect(page.text).toContain(`The relay failed and was replaced. Your stream was away for ${away}`)
 })
 
 test('what a stream did is shown among the transitions of its relay, in the order of the times', async () => {
@@ -213,7 +179,7 @@ test('what a stream did is shown among the transitions of its relay, in the orde
   await user.stop({ session_id, immediate: true })
   await expect.poll(async () => (await user.active()).sessions).toEqual([])
   const page = await browser.open(`/history/${session_id}`)
-  expect(page.data('stream-event')).toEqual([...kinds, 'stream_ended'])
+  expect(page.data('event').filter((kind) => kind.startsWith('stream_'))).toEqual([...kinds, 'stream_ended'])
   const texts = [
     'Ready',
     'Stream started, 400 kbps',

@@ -87,6 +87,7 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
   await sql`
     insert into stream_records (session_id, began_at, points)
     values (${sessionId}, now(), pack_stream_points(array[0, ${point}]::bigint[]))`
+  await sql`insert into share_links (session_id, user_id, token_hash) values (${sessionId}, ${userId}, ${hash})`
   await sql`insert into connections (user_id, name) values (${userId}, 'cam')`
   await sql`
     insert into play_keys (user_id, kind, name, key_sealed, key_hash) values (${userId}, 'own', 'Studio', 'hidden', ${hash})`
