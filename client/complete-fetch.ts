@@ -39,13 +39,15 @@ export const completeFetch =
     } catch (error) {
       const { message, cause } = error as Error
       const reason = cause instanceof Error ? cause.message : message
-      // Without the query, which may contain a secret: errors are logged.
-      throw new ApiUnreachableError(`${request.url.split('?')[0]} could not be reached: ${reason}`, { cause: error })
+      throw new ApiUnreachableError(`${withoutSecrets(request.url)} could not be reached: ${reason}`, { cause: error })
     } finally {
       clearTimeout(timer)
       request.signal.removeEventListener('abort', cancel)
     }
   }
+
+/** Errors are logged, and the query and the token of a share link are secrets. */
+const withoutSecrets = (url: string): string => url.replace(/\?.*$/s, '').replace(/(\/shared\/).*$/, '$1…')
 
 /**
  * A `fetch` that repeats a request while there is no reply, or the reply is 503 or 429, after the time of

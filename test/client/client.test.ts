@@ -108,6 +108,12 @@ test('a reply that does not end in time is an error that names the address', asy
   await expect(requested).rejects.toThrow(`${baseUrl}/api/v1/relay/manifest could not be reached: `)
 })
 
+test('an unreachable API is reported without the token of a share link', async () => {
+  const client = createApiClient({ baseUrl: `http://127.0.0.1:${await findFreePort()}` })
+  const requested = client.GET('/api/v1/shared/{token}', { params: { path: { token: 'hidden-token' } } })
+  await expect(requested).rejects.toThrow(/\/api\/v1\/shared\/… could not be reached: (?!.*hidden-token)/)
+})
+
 test('the limit of time holds while garbage is collected', { timeout: 30_000 }, async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
