@@ -29,9 +29,14 @@ export class ApiClient {
     this.#recorder = recorder
   }
 
+  /** That of the process which serves the next request. */
+  get nextUrl(): string {
+    return this.#urls[this.#sent++ % this.#urls.length] ?? ''
+  }
+
   /** Never rejects. Resolves with undefined when there was no answer. */
   async send(operation: Operation, each: ApiRequest): Promise<ApiAnswer | undefined> {
-    const url = `${this.#urls[this.#sent++ % this.#urls.length]}/api/v1${each.path}`
+    const url = `${this.nextUrl}/api/v1${each.path}`
     const startedAt = performance.now()
     try {
       const answer = await this.#exchange(url, each)

@@ -2,6 +2,7 @@
  * A signed-in plugin: polls its relays and its account, refreshes its token, and stops and starts relays now and then.
  */
 import { randomUUID } from 'node:crypto'
+import { WebSocket } from 'ws'
 import type { ApiAnswer, ApiClient } from './api-client.ts'
 import type { Operation } from './recorder.ts'
 import { type Schedule, spread } from './schedule.ts'
@@ -22,6 +23,8 @@ export interface PluginOptions {
   readonly refreshToken: string
   readonly connectionIds: readonly string[]
   readonly schedule: Schedule
+  /** Whether it has a socket, so that its relays report often. */
+  readonly isWatching: boolean
 }
 
 interface LiveSession {
@@ -59,8 +62,22 @@ export class Plugin {
       schedule.repeatEvery(sessionMillis, () => this.#get('session', '/auth/session')),
       schedule.repeatEvery(restartMillis, () => this.#restartRelay()),
       this.#keepSignedIn(),
+      this.#options.isWatching ? this.#watch() : undefined,
     ])
     await Promise.all(this.#relays.values())
+  }
+
+  /** A socket ends with its access token at the latest. */
+  async #watch(): Promise<void> {
+    const { client, schedule } = this.#options
+    while (!schedule.isOver) {
+      const url = `${client.nextUrl.replace(/^http/, 'ws')}/api/v1/relay/ws`
+      const socket = new WebSocket(url, 'svc.relay.v1', { headers: { authorization: this.#bearer } })
+      socket.on('error', () => {})
+      socket.on('message', () => {})
+      await schedule.sleepUntil(this.#tokenEndsAt)
+      socket.terminate()
+    }
   }
 
   async #keepSignedIn(): Promise<void> {

@@ -33,6 +33,7 @@ interface LoadArguments {
   readonly plugins: number
   readonly relays: number
   readonly apis: number
+  readonly watched: number
   readonly json?: string
 }
 
@@ -43,6 +44,7 @@ function readArguments(): LoadArguments {
     .option('--plugins <number>', 'signed-in plugins', toCount, 1000)
     .option('--relays <number>', 'relays that report', toCount, 2000)
     .option('--apis <number>', 'processes of the api', toCount, 1)
+    .option('--watched <number>', 'plugins that watch their relays over a socket', toNumber, 0)
     .addOption(jsonOption)
     .parse()
   const options = command.opts<LoadArguments>()
@@ -51,12 +53,14 @@ function readArguments(): LoadArguments {
   return options
 }
 
+const toNumber = (text: string): number => (text === '0' ? 0 : toCount(text))
+
 function toCount(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('Use a whole number from 1 to 999999.')
   return Number(text)
 }
 
-const { seconds, plugins, relays, apis, json } = readArguments()
+const { seconds, plugins, relays, apis, watched, json } = readArguments()
 const rampSeconds = Math.max(10, relays / startsPerSecond)
 /** Some relays are stopped at any time, since plugins restart them. */
 const activeShare = 0.9
@@ -73,7 +77,9 @@ async function createPlugins(stack: Stack, client: ApiClient, schedule: Schedule
       const count = Math.floor(((index + 1) * relays) / plugins) - Math.floor((index * relays) / plugins)
       const connectionIds = Array.from({ length: count }, (_, each) => `relay-${each + 1}`)
       const relayAuthSecret = stack.config.relayAuthSecrets[0] ?? ''
-      return new Plugin({ client, relayAuthSecret, refreshToken, connectionIds, schedule })
+      // Spread over the ramp.
+      const isWatching = Math.floor(((index + 1) * watched) / plugins) > Math.floor((index * watched) / plugins)
+      return new Plugin({ client, relayAuthSecret, refreshToken, connectionIds, schedule, isWatching })
     }),
   )
 }
