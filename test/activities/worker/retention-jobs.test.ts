@@ -83,6 +83,9 @@ async function createExpiredRows(at: TestApi, secondsAgo: number): Promise<{ use
   await sql`insert into relay_health (session_id, instance_id) values (${session?.id ?? ''}, ${userId})`
   await sql`
     insert into stream_records (session_id, began_at, points) values (${session?.id ?? ''}, ${then}, ''::bytea)`
+  await sql`
+    insert into share_links (session_id, user_id, token_hash, expires_at)
+    values (${session?.id ?? ''}, ${userId}, ${hash}, ${then})`
   await sql`insert into trial_networks (network_hash, starts, last_at) values (${hash}, array[${then}], ${then})`
   await sql`insert into erased_trials (address_hash, erased_at) values (${hash}, ${then})`
   await sql`

@@ -219,6 +219,7 @@ describe('one session', () => {
       replacements: [],
       stream_events: [],
       recent_bitrate: [],
+      share_link: null,
     })
   })
 
