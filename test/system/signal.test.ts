@@ -233,6 +233,10 @@ testInRealTime('a plan that ends and a region that takes no relays are named wit
     service.api.post(`/admin/regions/${session.region}/${action}`, { reason: 'maintenance' }, { headers: operator })
   onTestFinished(async () => void (await change('resume')))
   expect((await change('drain')).status).toBe(200)
-  await page.reload()
-  expect(await page.locator('form.fields[action="/relays/start"]').textContent()).toContain('Full')
+  // How full regions are is looked at once a second.
+  const form = async () => {
+    await page.reload()
+    return page.locator('form.fields[action="/relays/start"]').textContent()
+  }
+  await expect.poll(form, { timeout: 5_000, interval: 500 }).toContain('Full')
 })

@@ -6,7 +6,7 @@ import { feedPath } from '../../domain/operations/incident-feed.ts'
 import { incidentDays } from '../../domain/operations/incidents.ts'
 import { DayStrip, DayStripLegend } from '../charts/day-strip.tsx'
 import type { Visit } from '../page.ts'
-import { DateTime, formatDuration, UtcDay } from '../time-text.tsx'
+import { DateTime, Day, formatDuration } from '../time-text.tsx'
 
 export type Incidents = Reply<'get', '/incidents'>
 type Incident = Incidents['incidents'][number]
@@ -121,7 +121,7 @@ function IncidentList({ found: { incidents, measured_since }, now }: { found: In
             `No incidents in the last ${incidentDays} days.`
           ) : (
             <>
-              No incidents since the service began measuring on <UtcDay at={measured_since} />.
+              No incidents since the service began measuring on <Day at={measured_since} />.
             </>
           )}
         </p>
