@@ -5,7 +5,7 @@
  */
 import type { ProcessTotals } from './ingest-totals.ts'
 import type { RelayRefusal } from './refusals.ts'
-import { judgeStream, type StreamJudgement } from './signal.ts'
+import { type CallerRefusal, judgeStream, type StreamJudgement } from './signal.ts'
 import type { StreamEventKind } from './stream-events.ts'
 
 /** The program that forwards the video. A relay with `none` runs but cannot forward any. */
@@ -97,33 +97,46 @@ export function readIngest(stats: IngestStats | undefined, lastEvent?: StreamEve
 const credible = (value: number | undefined, max: number): number | null =>
   value === undefined || value > max ? null : Math.floor(value)
 
+/** Written out, since this runs for each report: spread objects take microseconds. */
 function summarize(stats: IngestStats, isPublishing: boolean, lastEvent: StreamEventKind | undefined): IngestSummary {
-  const summary = withinRanges(stats, isPublishing)
-  const { publish, play } = stats.last_refused ?? {}
-  const judgement = judgeStream({
-    ...summary,
-    usualLinks: summary.usualLinks ?? undefined,
+  const bitrateKbps = isPublishing ? wholeUpTo(bitrateKbpsMax, stats.bitrate_kbps) : 0
+  const links = wholeUpTo(linksMax, stats.links)
+  const players = wholeUpTo(playersMax, stats.players)
+  const stalledPlayers = wholeUpTo(playersMax, stats.stalled_players)
+  const usualLinks = stats.usual_links === undefined ? null : wholeUpTo(linksMax, stats.usual_links)
+  const lossPct = stats.loss_pct === undefined ? null : Math.min(stats.loss_pct, 100)
+  const { phone, player } = judgeStream({
+    isPublishing,
+    bitrateKbps,
     usualBitrateKbps: stats.usual_bitrate_kbps,
+    lossPct,
+    links,
+    usualLinks: usualLinks ?? undefined,
+    players,
+    stalledPlayers,
+    publisherRefused: toRefusal(stats.last_refused?.publish),
+    playerRefused: toRefusal(stats.last_refused?.play),
     hasPublished: (stats.bytes_total ?? 0) > 0,
-    publisherRefused: publish && { reason: publish.reason, ageMillis: publish.age_ms },
-    playerRefused: play && { reason: play.reason, ageMillis: play.age_ms },
     lastEvent,
   })
-  return { ...summary, ...judgement }
+  return {
+    isPublishing,
+    bitrateKbps,
+    links,
+    players,
+    stalledPlayers,
+    usualLinks,
+    rttMs: stats.rtt_ms === undefined ? null : Math.min(stats.rtt_ms, rttMsMax),
+    lossPct,
+    repeatPct: stats.repeat_pct === undefined ? null : Math.min(stats.repeat_pct, 100),
+    engine: stats.engine ?? null,
+    phone,
+    player,
+  }
 }
 
-const withinRanges = (stats: IngestStats, isPublishing: boolean): Omit<IngestSummary, keyof StreamJudgement> => ({
-  isPublishing,
-  bitrateKbps: isPublishing ? wholeUpTo(bitrateKbpsMax, stats.bitrate_kbps) : 0,
-  links: wholeUpTo(linksMax, stats.links),
-  players: wholeUpTo(playersMax, stats.players),
-  stalledPlayers: wholeUpTo(playersMax, stats.stalled_players),
-  usualLinks: stats.usual_links === undefined ? null : wholeUpTo(linksMax, stats.usual_links),
-  rttMs: stats.rtt_ms === undefined ? null : Math.min(stats.rtt_ms, rttMsMax),
-  lossPct: stats.loss_pct === undefined ? null : Math.min(stats.loss_pct, 100),
-  repeatPct: stats.repeat_pct === undefined ? null : Math.min(stats.repeat_pct, 100),
-  engine: stats.engine ?? null,
-})
+const toRefusal = (stated: StatedRefusal | undefined): CallerRefusal | undefined =>
+  stated && { reason: stated.reason, ageMillis: stated.age_ms }
 
 const wholeUpTo = (max: number, value = 0): number => Math.min(Math.round(value), max)
 

@@ -259,8 +259,9 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
   }
   await announce(sessionId, session, body, services)
   if (body.used_play_keys?.length) await recordPlayKeyUse(sql, sessionId, body.used_play_keys)
-  await recordReportedEvents(sessionId, session, eventsOf(body), services)
-  await recordReportedPathEvents(sessionId, session, eventsOf(body), services)
+  const events = eventsOf(body)
+  await recordReportedEvents(sessionId, session, events, services)
+  if (body.path_events !== undefined) await recordReportedPathEvents(sessionId, session, events, services)
   const { healthIntervalSeconds, healthTimeoutSeconds } = config.relay
   const isCurrent = body.admission_revision === undefined || body.admission_revision === session.admissionRevision
   const admission = isCurrent ? undefined : await findRelayAdmission(sql, sealing, sessionId)
