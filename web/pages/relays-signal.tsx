@@ -43,12 +43,12 @@ const Part = ({ name, part: { level, code, since }, text, session: { ingest }, c
   <li class={`signal-${level}`} data-signal={name.toLowerCase()} data-code={code}>
     <span class="signal-name">
       <Icon name={levelIcons[level]} /> {name}
-      <span class="signal-level">{levelTexts[level]}</span>
     </span>
     <span class="signal-text">
       {text.map((piece) => (typeof piece === 'string' ? piece : <Piece piece={piece} since={since} ingest={ingest} />))}
       {children}
     </span>
+    <span class="signal-level">{levelTexts[level]}</span>
   </li>
 )
 
