@@ -141,9 +141,10 @@ function judgePhone(facts: StreamFacts): PhoneCode {
     if (state !== 'none' || (facts.lastEvent === undefined && facts.hasPublished)) return 'lost'
     return isPublishing ? 'no_video' : 'no_caller'
   }
+  // What was under way over a network that is gone is lost for a moment.
+  if (links > 0 && links < usualLinks) return 'link_lost'
   if ((lossPct ?? 0) >= lossPctMax) return 'loss_high'
   if (state === 'weak') return 'bitrate_low'
-  if (links > 0 && links < usualLinks) return 'link_lost'
   if (bitrateKbps < usualBitrateKbps * usualPartMin) return 'bitrate_dropped'
   const hasRival = facts.publisherRefused?.reason === 'conflict' && isWithin(facts.publisherRefused, besidesMillisMax)
   return hasRival ? 'second_publisher' : 'receiving'

@@ -39,7 +39,8 @@ describe('a phone that publishes', () => {
     expect(phoneOf({ bitrateKbps: 600, lastEvent: 'stream_weak' })).toBe('bitrate_low'))
   test('has collapsed far below its usual bitrate', () =>
     expect(phoneOf({ bitrateKbps: 1_500 })).toBe('bitrate_dropped'))
-  test('has lost a link', () => expect(phoneOf({ links: 2 })).toBe('link_lost'))
+  test('has lost a link, with all that was under way over it', () =>
+    expect(phoneOf({ links: 2, lossPct: 20 })).toBe('link_lost'))
   test('has a rival for ten seconds', () => {
     expect(phoneOf({ publisherRefused: ago(10_000, 'conflict') })).toBe('second_publisher')
     expect(phoneOf({ publisherRefused: ago(10_001, 'conflict') })).toBe('receiving')
