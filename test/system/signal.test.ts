@@ -53,7 +53,7 @@ const portOf = (url: string) => Number(/:(\d+)\?/.exec(url)?.[1])
 testInRealTime(
   'networks that are gone, a bitrate that collapses and loss are named, each within five seconds',
   async () => {
-    const { connect, signal } = await givenRelay()
+    const { user, connect, signal } = await givenRelay()
     const sender = await SrtlaSender.start({
       host: '127.0.0.1',
       srtlaPort: portOf(connect.srtla_url),
@@ -65,8 +65,8 @@ testInRealTime(
     new StreamSink(connect.player_url)
     await signal.until('phone', ['receiving'], 15)
     await signal.until('obs', ['playing'], 15)
-    // What is usual is known after some seconds.
-    await signal.page.waitForTimeout(12_000)
+    // What is usual for the stream, its bitrate too, is known after some seconds.
+    await eventually(user.active, ({ session }) => session?.ingest?.usual_links === 3)
     const [first] = sender.links
     const phone = { end: 'phone', healthy: 'receiving' } as const
     await signal.expectNamed({
