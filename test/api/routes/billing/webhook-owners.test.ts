@@ -24,11 +24,13 @@ const newSubscriptionId = () => `sub_${randomUUID().replaceAll('-', '')}`
 
 const send = (delivery: WebhookDelivery) => sendAccepted(service.api, delivery)
 
-/** Resolves when no event waits for its account's workflow. */
+/** Resolves when no event and no account that lost one waits for a workflow. */
 const untilAllApplied = () =>
   eventually(
-    () => service.api.sql`select from billing_events where status = 'pending'`,
-    (pending) => pending.length === 0,
+    () => service.api.sql`
+      select id from billing_events where status = 'pending'
+      union all select id from users where inbox_changed_at is not null`,
+    (waiting) => waiting.length === 0,
   )
 
 const statusesOf = async (users: readonly GivenUser[]) => {
