@@ -1,10 +1,10 @@
 /** The chart of a whole evening in Chromium: zoom by keys, drag, buttons and touch, moments, and the shared page. */
 import { expect, test } from 'vitest'
 import { addEvening } from '../support/evenings.ts'
-import { expectUsable, tabTo, visitor } from './browser.ts'
+import { expectUsable, expectWithin, tabTo, visitor } from './browser.ts'
 import { startDashboard } from './streamers.ts'
 
-const { api, url, streamer } = await startDashboard()
+const { api, url, streamer, readyRelay, report } = await startDashboard()
 const zone = 'Asia/Kolkata'
 const hourMillis = 3_600_000
 
@@ -87,6 +87,38 @@ test('keys, buttons and a drag zoom the chart, and all of it comes back', async 
   expect(await page.locator('[data-second] polyline').count()).toBe(1)
   expect(await page.locator('[data-second-label]').textContent()).toBe('Loss, up to 9 %')
   expect(owner.faults).toEqual([])
+})
+
+test('the page of a running session shows what comes in, and a part that is zoomed into stays', async () => {
+  const { page, user, faults } = await readyRelay()
+  const { session_id: id = '' } = (await user.active()).session ?? {}
+  await api.sql`update relay_sessions set created_at = created_at - interval '1 hour' where id = ${id}`
+  await page.clock.install()
+  await page.goto(`${url}/history/${id}`)
+  await page.locator('[data-record="empty"]').waitFor()
+  const peakAfter = async (bitrate_kbps: number) => {
+    await report(user, { publishing: true, bitrate_kbps, links: 1 })
+    await expectWithin(60_000, page, () => page.locator('[data-peak]').allTextContents()).toEqual([
+      `Bitrate, up to ${bitrate_kbps / 1000}.0 Mbps`,
+    ])
+  }
+  await peakAfter(3000)
+  const begun = await spanOf(page)
+  await peakAfter(5000)
+  const shown = await spanOf(page)
+  expect([shown.from, shown.to > begun.to]).toEqual([begun.from, true])
+  await page.getByRole('button', { name: 'Zoom in', exact: true }).click()
+  const zoomed = await spanOf(page)
+  // It is exchanged, which does not load the page again.
+  await page.context().addCookies([{ name: 'svc_session', value: 'outdated', url }])
+  await peakAfter(6000)
+  expect(await spanOf(page)).toEqual(zoomed)
+  for (const _ of ['first', 'second', 'third']) await page.getByRole('button', { name: 'Later', exact: true }).click()
+  const last = await spanOf(page)
+  await peakAfter(7000)
+  const moved = await spanOf(page)
+  expect([moved.from > last.from, moved.to > last.to]).toEqual([true, true])
+  expect(faults).toEqual([])
 })
 
 test('two fingers zoom the chart, and one moves it', async () => {

@@ -44,10 +44,10 @@ function extremesOf(values, begin, end) {
   return { points: slots.map((slot) => [slot, values[slot]]), begin: firstSlot, end: lastSlot }
 }
 
-/** Undefined where there is no page. */
-const chart = globalThis.document?.querySelector('[data-evening]') ?? undefined
-const data = chart ? JSON.parse(chart.dataset.evening) : undefined
-const plot = chart?.querySelector('[data-plot]')
+/** Undefined until there is something to draw. */
+let chart
+let data
+let plot
 const part = (name) => chart.querySelector(`[data-${name}]`)
 
 /** The name of the second line, or an empty text. */
@@ -58,11 +58,17 @@ let moment
 let view
 
 function start() {
+  chart = document.querySelector('[data-evening]') ?? undefined
+  if (!chart) return
+  document.removeEventListener('parts-replaced', start)
+  data = JSON.parse(chart.dataset.evening)
+  plot = part('plot')
   document.documentElement.classList.add('has-script')
   second = chart.querySelector('[data-series][aria-current]')?.dataset.series ?? ''
   moment = chart.dataset.at === undefined ? findClock(chart.dataset.clock) : Number(chart.dataset.at)
   view = moment === undefined ? { from: data.from, to: data.to } : viewAround(moment)
   chart.addEventListener('click', onClick)
+  chart.addEventListener('refreshed', onRefreshed)
   enableKeys()
   enablePointers()
   showMoment()
@@ -70,6 +76,22 @@ function start() {
 }
 
 const viewAround = (at) => ({ from: Math.max(data.from, at - momentMillis), to: Math.min(data.to, at + momentMillis) })
+
+/** Of a running session: a view that reaches to its end goes on with it, and any other one stays. */
+function onRefreshed(event) {
+  event.preventDefault()
+  const fresh = event.detail
+  part('shown').ariaLive = 'off'
+  if (!fresh.dataset.evening) return
+  const [{ from, to }, { from: shownFrom, to: shownTo }] = [data, view]
+  data = JSON.parse(fresh.dataset.evening)
+  part('peak').textContent = fresh.querySelector('[data-peak]').textContent
+  const label = fresh.querySelector('svg').getAttribute('aria-label')
+  chart.querySelector('svg').setAttribute('aria-label', label)
+  if (shownFrom <= from && shownTo >= to) show(data.from, data.to)
+  else if (shownTo >= to) move((data.to - to) / (shownTo - shownFrom))
+  else draw()
+}
 
 /** Shows this part of the session, or what there is of it. */
 function show(from, to) {
@@ -98,6 +120,12 @@ function select(from, to) {
   show(view.from + from * span, view.from + to * span)
 }
 
+/** What an act shows is announced, and what a refresh shows is not. */
+function act(name) {
+  part('shown').ariaLive = 'polite'
+  acts[name]()
+}
+
 const acts = {
   in: () => zoom(0.5),
   out: () => zoom(2),
@@ -108,7 +136,7 @@ const acts = {
 
 function onClick(event) {
   const button = event.target.closest('[data-zoom]')
-  if (button) acts[button.dataset.zoom]()
+  if (button) act(button.dataset.zoom)
   const choice = event.target.closest('[data-series]')
   if (!choice || event.ctrlKey || event.metaKey || event.shiftKey) return
   event.preventDefault()
@@ -131,10 +159,10 @@ function enableKeys() {
   plot.setAttribute('aria-label', 'Chart that can be zoomed')
   plot.setAttribute('aria-describedby', 'evening-keys')
   plot.addEventListener('keydown', (event) => {
-    const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : actsOfKeys[event.key]
-    if (!act) return
+    const name = event.ctrlKey || event.metaKey || event.altKey ? undefined : actsOfKeys[event.key]
+    if (!name) return
     event.preventDefault()
-    acts[act]()
+    act(name)
   })
 }
 
@@ -312,4 +340,7 @@ function closeArea(line) {
   return `${xOf(points[0])},${height} ${line} ${xOf(points.at(-1))},${height}`
 }
 
-if (chart) start()
+if (globalThis.document) {
+  document.addEventListener('parts-replaced', start)
+  start()
+}

@@ -29,11 +29,17 @@ interface EveningChartProps {
 export function EveningChart({ series, events, range, second, at, clock, seriesHref }: EveningChartProps) {
   const view = at === undefined ? range : viewAround(at, range)
   return (
-    <figure class="evening" data-evening={toData(series, events, range)} data-at={at} data-clock={clock}>
+    <figure
+      class="evening"
+      data-refreshes="evening"
+      data-evening={toData(series, events, range)}
+      data-at={at}
+      data-clock={clock}
+    >
       <Moment at={at} events={events} />
       {seriesHref ? <SeriesChoice series={series} second={second} hrefOf={seriesHref} /> : null}
       <p class="row apart muted">
-        <span>{`Bitrate, up to ${formatBitrate(peakOf(series.bitrate))}`}</span>
+        <span data-peak>{`Bitrate, up to ${formatBitrate(peakOf(series.bitrate))}`}</span>
         <span class="evening-second-label" data-second-label>
           {second ? labelOf(series, second) : ''}
         </span>

@@ -27,7 +27,7 @@ interface Frame {
   readonly name: string
   readonly title: string
   readonly section: ConsoleSection
-  /** Scripts besides `site.js` and `console.js`, by their names in `web/assets`. */
+  /** Scripts besides `site.js` and `refresh.js`, by their names in `web/assets`. */
   readonly scripts?: readonly string[] | undefined
   /** Stylesheets besides `site.css` and `console.css`, by their names in `web/assets`. */
   readonly styles?: readonly string[] | undefined
@@ -55,7 +55,7 @@ const Html = ({ assets, brandName, name, title, section, scripts = [], styles = 
         <link key={style} rel="stylesheet" href={assets.pathOf(style)} />
       ))}
       <link rel="icon" href={assets.pathOf('icon.svg')} />
-      {['site.js', 'console.js', ...scripts].map((script) => (
+      {['site.js', 'refresh.js', ...scripts].map((script) => (
         <script key={script} type="module" src={assets.pathOf(script)} />
       ))}
     </head>

@@ -45,36 +45,38 @@ function summarize(begin: number, part: readonly StreamPoint[]): TenMinutes {
 }
 
 export const RecordTable = ({ points }: { readonly points: readonly StreamPoint[] }) => (
-  <details data-record-table>
-    <summary>The same as a table</summary>
-    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard can then scroll it */}
-    <section class="table-scroll" aria-label="Stream by ten minutes" tabIndex={0}>
-      <table class="table as-cards evening-table">
-        <thead>
-          <tr>
-            <th scope="col">From</th>
-            <th scope="col">Average</th>
-            <th scope="col">Lowest</th>
-            <th scope="col">Highest loss</th>
-            <th scope="col">Fewest links</th>
-            <th scope="col">Most players</th>
-          </tr>
-        </thead>
-        <tbody>
-          {summarizeByTenMinutes(points).map((row) => (
-            <tr key={row.at}>
-              <th scope="row">
-                <DateTime at={row.at} />
-              </th>
-              <td data-label="Average">{formatBitrate(row.averageKbps)}</td>
-              <td data-label="Lowest">{formatBitrate(row.lowestKbps)}</td>
-              <td data-label="Highest loss">{row.lossPct === null ? '–' : `${row.lossPct} %`}</td>
-              <td data-label="Fewest links">{row.links}</td>
-              <td data-label="Most players">{row.players}</td>
+  <div data-refreshes="evening-table">
+    <details data-record-table>
+      <summary>The same as a table</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard can then scroll it */}
+      <section class="table-scroll" aria-label="Stream by ten minutes" tabIndex={0}>
+        <table class="table as-cards evening-table">
+          <thead>
+            <tr>
+              <th scope="col">From</th>
+              <th scope="col">Average</th>
+              <th scope="col">Lowest</th>
+              <th scope="col">Highest loss</th>
+              <th scope="col">Fewest links</th>
+              <th scope="col">Most players</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  </details>
+          </thead>
+          <tbody>
+            {summarizeByTenMinutes(points).map((row) => (
+              <tr key={row.at}>
+                <th scope="row">
+                  <DateTime at={row.at} />
+                </th>
+                <td data-label="Average">{formatBitrate(row.averageKbps)}</td>
+                <td data-label="Lowest">{formatBitrate(row.lowestKbps)}</td>
+                <td data-label="Highest loss">{row.lossPct === null ? '–' : `${row.lossPct} %`}</td>
+                <td data-label="Fewest links">{row.links}</td>
+                <td data-label="Most players">{row.players}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  </div>
 )

@@ -21,7 +21,7 @@ export function Evening({ record, events, query, path }: EveningProps) {
   const series = toSeries(record.points)
   if (!series)
     return (
-      <p class="muted" data-record="empty">
+      <p class="muted" data-record="empty" data-refreshes="evening">
         There are no points of this stream. Nothing came in, or it was so long ago that they are deleted.
       </p>
     )
@@ -55,7 +55,7 @@ interface EventListProps {
 
 /** Each time leads to the same moment in the chart. */
 export const EventList = ({ events, path }: EventListProps) => (
-  <ol class="timeline">
+  <ol class="timeline" data-refreshes="events">
     {events.map(({ event, at, text, tone, publicReason }) => (
       <li key={`${at} ${text}`} class={tone} data-event={event.kind} data-at={at}>
         <p>{text}</p>

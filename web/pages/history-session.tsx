@@ -48,7 +48,7 @@ export async function sessionPage(visit: Visit, outcome: Outcome = {}): Promise<
     title,
     section: 'history',
     styles: ['charts.css', 'evening.css', 'history.css'],
-    scripts: ['connection-kit.js', 'evening.js'],
+    scripts: ['connection-kit.js', 'evening.js', ...(detail?.session.stopped_at === null ? ['refresh.js'] : [])],
     status: detail ? (outcome.status ?? 200) : status,
     page: detail ? (
       <>
@@ -91,7 +91,7 @@ const Detail = ({ detail, record, regions, notifications, sharedUrl, query }: De
       <Head session={session} regions={regions} />
       <Tiles session={session} />
       <section class="card" aria-labelledby="evening">
-        <div class="row apart">
+        <div class="row apart" data-refreshes="evening-head">
           <h2 id="evening">The stream</h2>
           {record && record.points.length > 0 ? (
             <a class="button second" href={`${path}/record.csv`} download>
@@ -130,7 +130,7 @@ const Head = ({ session, regions }: HeadProps) => (
     <a class="link" href={`/history?relay=${encodeURIComponent(session.connection_id)}`}>
       History of {session.connection_id}
     </a>
-    <p class="lead">
+    <p class="lead" data-refreshes="state">
       <strong data-reason={session.reason}>{describeEnd(session)}</strong> {nameOfRegion(regions, session.region)},
       started <DateTime at={session.created_at} />
       {session.stopped_at ? (
@@ -147,7 +147,7 @@ const Tiles = ({ session }: Pick<SessionDetail, 'session'>) => {
   const { seconds_used: used, seconds_publishing: withVideo, bytes_received: bytes } = session
   const { average_bitrate_kbps: average, peak_bitrate_kbps: peak } = session
   return (
-    <dl class="tiles">
+    <dl class="tiles" data-refreshes="tiles">
       <Tile label="Duration" value={formatDuration(durationSecondsOf(session))} />
       <Tile label="With video" value={formatDuration(withVideo)} />
       <Tile label="Average bitrate" value={average === null ? '–' : formatBitrate(average)} />

@@ -1,34 +1,33 @@
-// Refreshes the parts of a console page that are marked with `data-refreshes`. Everything works without this script
-// too.
+// Refreshes the parts of a page that are marked with `data-refreshes`. Everything works without this script too.
 
 const intervalMillis = 10_000
 
 const names = [...document.querySelectorAll('[data-refreshes]')].map((part) => part.dataset.refreshes)
 if (names.length > 0) setInterval(refresh, intervalMillis)
 
-/** Skips hidden pages, and parts in which someone is about to act. */
+/** Skips hidden pages, and parts in which someone is about to act. A part that shows the fresh one itself stays. */
 async function refresh() {
   if (document.hidden) return
   const response = await fetch(location.href, {
     cache: 'no-store',
-    redirect: 'manual',
     headers: { 'X-Unattended': 'true' },
   }).catch(() => undefined)
-  // A redirect leads to the sign-in page: the operator session has ended.
-  if (response?.type === 'opaqueredirect') location.reload()
+  // The sign-in page: the session has ended. A token that is exchanged leads back to this page.
+  if (response && new URL(response.url).pathname !== location.pathname) location.reload()
   if (!response?.ok) return
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
   for (const name of names) replace(name, fresh)
 }
 
 /**
- * Keeps what the operator has opened and scrolled.
+ * Keeps what was opened and scrolled.
  * @param {string} name
  * @param {Document} fresh
  */
 function replace(name, fresh) {
   const [before, after] = [document, fresh].map((root) => root.querySelector(`[data-refreshes="${CSS.escape(name)}"]`))
   if (!before || !after) return
+  if (!before.dispatchEvent(new CustomEvent('refreshed', { detail: after, cancelable: true }))) return
   if (before.contains(document.activeElement) || before.querySelector('.act[open]')) return
   const pairs = (selector) => {
     const replaced = [...after.querySelectorAll(selector)]
