@@ -8,7 +8,7 @@ import { type Client, startApiWithServicePasswords } from '../support/api.ts'
 import { testInRealTime } from './real-time.ts'
 
 const api = await startApiWithServicePasswords()
-const seriesMax = 3
+const seriesMax = 6
 const apartMax = 0.15
 
 const unknownEmail = () => `${randomUUID()}@example.com`
