@@ -89,22 +89,23 @@ test('keys, buttons and a drag zoom the chart, and all of it comes back', async 
   expect(owner.faults).toEqual([])
 })
 
-test('the page of a running session shows what comes in, and a part that is zoomed into stays', async () => {
+test('the page of a running session shows what comes in until it ends, and a part that is zoomed into stays', async () => {
   const { page, user, faults } = await readyRelay()
   const { session_id: id = '' } = (await user.active()).session ?? {}
   await api.sql`update relay_sessions set created_at = created_at - interval '1 hour' where id = ${id}`
   await page.clock.install()
-  await page.goto(`${url}/history/${id}`)
+  await page.goto(`${url}/history/${id}?series=players`)
   await page.locator('[data-record="empty"]').waitFor()
-  const peakAfter = async (bitrate_kbps: number) => {
-    await report(user, { publishing: true, bitrate_kbps, links: 1 })
+  const peakAfter = async (bitrate_kbps: number, players = 1) => {
+    await report(user, { publishing: true, bitrate_kbps, players })
     await expectWithin(60_000, page, () => page.locator('[data-peak]').allTextContents()).toEqual([
       `Bitrate, up to ${bitrate_kbps / 1000}.0 Mbps`,
     ])
   }
   await peakAfter(3000)
   const begun = await spanOf(page)
-  await peakAfter(5000)
+  await peakAfter(5000, 2)
+  expect(await page.locator('[data-second-label]').textContent()).toBe('Players, up to 2 players')
   const shown = await spanOf(page)
   expect([shown.from, shown.to > begun.to]).toEqual([begun.from, true])
   await page.getByRole('button', { name: 'Zoom in', exact: true }).click()
@@ -118,6 +119,12 @@ test('the page of a running session shows what comes in, and a part that is zoom
   await peakAfter(7000)
   const moved = await spanOf(page)
   expect([moved.from > last.from, moved.to > last.to]).toEqual([true, true])
+  await user.stop({ connection_id: 'default', immediate: true })
+  await expectWithin(60_000, page, () => page.locator('[data-final="true"]').count()).toBe(1)
+  const requests: string[] = []
+  page.on('request', (request) => requests.push(request.url()))
+  await page.clock.runFor(30_000)
+  expect(requests).toEqual([])
   expect(faults).toEqual([])
 })
 

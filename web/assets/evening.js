@@ -85,7 +85,10 @@ function onRefreshed(event) {
   if (!fresh.dataset.evening) return
   const [{ from, to }, { from: shownFrom, to: shownTo }] = [data, view]
   data = JSON.parse(fresh.dataset.evening)
-  part('peak').textContent = fresh.querySelector('[data-peak]').textContent
+  for (const name of ['peak', 'second-label'])
+    part(name).textContent = fresh.querySelector(`[data-${name}]`).textContent
+  for (const { dataset } of fresh.querySelectorAll('[data-series]'))
+    chart.querySelector(`[data-series="${dataset.series}"]`).dataset.text = dataset.text
   const label = fresh.querySelector('svg').getAttribute('aria-label')
   chart.querySelector('svg').setAttribute('aria-label', label)
   if (shownFrom <= from && shownTo >= to) show(data.from, data.to)

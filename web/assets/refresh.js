@@ -1,9 +1,10 @@
-// Refreshes the parts of a page that are marked with `data-refreshes`. Everything works without this script too.
+// Refreshes the parts of a page that are marked with `data-refreshes`, until the page has a part with `data-final`.
+// Everything works without this script too.
 
 const intervalMillis = 10_000
 
 const names = [...document.querySelectorAll('[data-refreshes]')].map((part) => part.dataset.refreshes)
-if (names.length > 0) setInterval(refresh, intervalMillis)
+const timer = names.length > 0 ? setInterval(refresh, intervalMillis) : undefined
 
 /** Skips hidden pages, and parts in which someone is about to act. A part that shows the fresh one itself stays. */
 async function refresh() {
@@ -17,6 +18,7 @@ async function refresh() {
   if (!response?.ok) return
   const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
   for (const name of names) replace(name, fresh)
+  if (document.querySelector('[data-final="true"]')) clearInterval(timer)
 }
 
 /**

@@ -10,6 +10,7 @@ import { RecordTable } from './history-record-table.tsx'
 
 interface EveningProps {
   readonly record: StreamRecord
+  readonly isRunning: boolean
   readonly events: readonly DescribedEvent[]
   /** Of the page. */
   readonly query: URLSearchParams
@@ -17,12 +18,14 @@ interface EveningProps {
   readonly path: string
 }
 
-export function Evening({ record, events, query, path }: EveningProps) {
+export function Evening({ record, isRunning, events, query, path }: EveningProps) {
   const series = toSeries(record.points)
   if (!series)
     return (
       <p class="muted" data-record="empty" data-refreshes="evening">
-        There are no points of this stream. Nothing came in, or it was so long ago that they are deleted.
+        {isRunning
+          ? 'Nothing has come in yet.'
+          : 'There are no points of this stream. Nothing came in, or it was so long ago that they are deleted.'}
       </p>
     )
   const at = query.get('at')

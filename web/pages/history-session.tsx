@@ -29,7 +29,8 @@ interface Outcome {
 /** By the `done` parameter. It may be forged, so other values show nothing. */
 const notices: ReadonlyMap<string, string> = new Map([['share_revoked', 'The link has ended.']])
 
-export async function sessionPage(visit: Visit, outcome: Outcome = {}): Promise<PageResult> {
+/** @param outcome undefined for a visit of the page. Only then its address shows the page again, which refreshes it. */
+export async function sessionPage(visit: Visit, outcome?: Outcome): Promise<PageResult> {
   const path = { id: visit.params.session_id ?? '' }
   const [result, record, regions, notifications] = await Promise.all([
     visit.api.GET('/api/v1/relay/sessions/{id}', { params: { path } }),
@@ -43,23 +44,24 @@ export async function sessionPage(visit: Visit, outcome: Outcome = {}): Promise<
   const title = detail ? `Relay ${detail.session.connection_id}` : 'Relay'
   const done = visit.query.get('done') ?? ''
   const notice = notices.get(done)
+  const isRefreshed = outcome === undefined && detail?.session.stopped_at === null
   return {
     name: 'history-session',
     title,
     section: 'history',
     styles: ['charts.css', 'evening.css', 'history.css'],
-    scripts: ['connection-kit.js', 'evening.js', ...(detail?.session.stopped_at === null ? ['refresh.js'] : [])],
-    status: detail ? (outcome.status ?? 200) : status,
+    scripts: ['connection-kit.js', 'evening.js', ...(isRefreshed ? ['refresh.js'] : [])],
+    status: detail ? (outcome?.status ?? 200) : status,
     page: detail ? (
       <>
-        <ProblemMessage problem={outcome.problem ?? (record.data ? undefined : problemOf(record))} />
+        <ProblemMessage problem={outcome?.problem ?? (record.data ? undefined : problemOf(record))} />
         {notice ? <NoticeMessage notice={{ code: done, text: notice }} /> : null}
         <Detail
           detail={detail}
           record={record.data}
           regions={regions}
           notifications={notifications.data}
-          sharedUrl={outcome.sharedUrl}
+          sharedUrl={outcome?.sharedUrl}
           query={visit.query}
         />
       </>
@@ -100,7 +102,9 @@ const Detail = ({ detail, record, regions, notifications, sharedUrl, query }: De
             </a>
           ) : null}
         </div>
-        {record ? <Evening record={record} events={events} query={query} path={path} /> : null}
+        {record ? (
+          <Evening record={record} isRunning={session.stopped_at === null} events={events} query={query} path={path} />
+        ) : null}
       </section>
       <div class="grid-2 history-parts">
         <section class="card" aria-labelledby="happened">
@@ -130,7 +134,7 @@ const Head = ({ session, regions }: HeadProps) => (
     <a class="link" href={`/history?relay=${encodeURIComponent(session.connection_id)}`}>
       History of {session.connection_id}
     </a>
-    <p class="lead" data-refreshes="state">
+    <p class="lead" data-refreshes="state" data-final={session.stopped_at !== null}>
       <strong data-reason={session.reason}>{describeEnd(session)}</strong> {nameOfRegion(regions, session.region)},
       started <DateTime at={session.created_at} />
       {session.stopped_at ? (

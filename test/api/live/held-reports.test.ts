@@ -103,11 +103,14 @@ describe('a held report', () => {
     await untilHeld(0)
   })
 
-  test('is answered at the first look at its session, and later ones are answered after two seconds', async () => {
+  test.each([
+    ['its owner', (_: string, bearer: string) => service.api.get('/relay/active?watch=1', { bearer })],
+    ['an operator', (sessionId: string) => service.history(sessionId)],
+  ] as const)('is answered at the first look of %s, and later ones are answered after two seconds', async (_, look) => {
     const user = await service.user()
     const { session_id: sessionId } = await service.startActiveRelay(user)
     const first = await holdFirst(sessionId)
-    await service.api.get('/relay/active?view=dock&watch=1', { bearer: user.bearer })
+    await look(sessionId, user.bearer)
     expect((await first.answered)?.seconds).toBeLessThan(5)
     const later = await hold(sessionId).answered
     expect(later?.body).toMatchObject({ desired: 'run', report_in_seconds: 0 })
