@@ -321,53 +321,14 @@ test('a form that is submitted again while its relay runs reports nothing', asyn
   expect([again.path, again.notice, again.problem]).toEqual(['/relays', undefined, undefined])
 })
 
-/** The steps of the checklist that are done. */
-const doneOn = (page: Page) => page.data('step').filter((_, index) => page.data('done')[index] === 'true')
-
-const played = { publishing: true, bitrate_kbps: 4_000, links: 2, bytes_total: 1_000_000, players: 1 }
-
-test('the first steps of an account are listed with what comes next, until all are done', async () => {
-  const { user, browser } = await newStreamer()
-  const none = await browser.open('/relays')
-  expect([none.data('step'), doneOn(none)]).toEqual([['address', 'plan', 'relay', 'phone', 'obs'], ['plan']])
-  expect(none.hasForm('/account/verification')).toBe(true)
-  expect(none.links).toEqual(expect.arrayContaining(['#start', '#connect-obs']))
-
-  const { session_id: id } = await service.startActiveRelay(user)
-  const ready = await browser.open('/relays')
-  expect(doneOn(ready)).toEqual(['plan', 'relay'])
-  expect(ready.links).toEqual(expect.arrayContaining([`#kit-phone-${id}`, `#kit-obs-${id}`]))
-  expect(ready.html).toContain(`id="kit-phone-${id}"`)
-  expect(ready.html).toContain(`id="kit-obs-${id}"`)
-
-  await service.sendReport(id, { stats: played })
-  expect(doneOn(await browser.open('/relays'))).toEqual(['plan', 'relay', 'phone', 'obs'])
-  await service.api.sql`update users set email_verified_at = now() where id = ${user.userId}`
-  expect((await browser.open('/relays')).data('step')).toEqual([])
-  // A plan that ends later is not a first step.
-  await service.api.sql`update users set plan_tier = 'free', addons = 0 where id = ${user.userId}`
-  expect((await browser.open('/relays')).data('step')).toEqual([])
-})
-
-test('the first steps are hidden for the account that has hidden them, and for no other', async () => {
-  const { browser } = await newStreamer()
-  const hidden = await browser.submit(await browser.open('/relays'), '/relays/hide-first-steps')
-  expect([hidden.path, hidden.data('step'), hidden.notice]).toEqual(['/relays', [], 'email_unverified'])
-  expect((await browser.open('/relays')).data('step')).toEqual([])
-  const other = await service.user()
-  const page = await browser.post('/login', { email: other.email, password: other.password })
-  expect(page.data('step')).toHaveLength(5)
-  await browser.post('/relays/hide-first-steps', { account_id: 'not an id' })
-  expect((await browser.open('/relays')).data('step')).toHaveLength(5)
-})
-
 test('each step of the connection kit is open until the service has seen what it leads to', async () => {
   const { browser, session, page: ready } = await activeRelay()
   expect(ready.data('kit')).toEqual(['phone', 'obs', 'more'])
   expect(ready.data('kit-state')).toEqual(['open', 'open'])
-  await service.sendReport(session.session_id, { stats: { ...played, players: 0 } })
+  const stats = { publishing: true, bitrate_kbps: 4_000, links: 2, bytes_total: 1_000_000 }
+  await service.sendReport(session.session_id, { stats: { ...stats, players: 0 } })
   expect((await browser.open('/relays')).data('kit-state')).toEqual(['done', 'open'])
-  await service.sendReport(session.session_id, { stats: played })
+  await service.sendReport(session.session_id, { stats: { ...stats, players: 1 } })
   const live = await browser.open('/relays')
   expect(live.data('kit-state')).toEqual(['done', 'done'])
   expect(live.html).not.toMatch(/<details class="kit"[^>]*\bopen\b/)
