@@ -257,8 +257,15 @@ function createGiven(
 /** Creates an account through the HTTP API, for an API in another process. */
 export async function signUp(api: Client): Promise<GivenUser> {
   const email = `${randomUUID()}@example.com`
-  const { body } = await api.post<TokenSet>('/auth/signup', { email, password })
-  const bearer = body.cp_access_jwt
-  const session = await api.get<{ user: { id: string } }>('/auth/session', { bearer })
-  return { userId: session.body.user.id, email, password, authSessionId: '', bearer, refreshToken: body.refresh_token }
+  const { cp_access_jwt: bearer, refresh_token: refreshToken } = acceptedBody(
+    await api.post<TokenSet>('/auth/signup', { email, password }),
+  )
+  const { user } = acceptedBody(await api.get<{ user: { id: string } }>('/auth/session', { bearer }))
+  return { userId: user.id, email, password, authSessionId: '', bearer, refreshToken }
+}
+
+/** The body of a reply that a test cannot go on without. */
+function acceptedBody<Body>({ status, body }: { readonly status: number; readonly body: Body }): Body {
+  if (status >= 300) throw new Error(`the api replied ${status}: ${JSON.stringify(body)}`)
+  return body
 }
