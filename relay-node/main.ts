@@ -19,8 +19,11 @@ import { startStatsServer } from './stats-server.ts'
 /** Exit codes of the process, which its provider reads. */
 const exitCodes = { ended: 0, failed: 1, invalidSettings: 2, alreadyRunning: 3 } as const
 
-/** How long a relay waits for ports of its connection that are taken: the relay stopped before it may be ending. */
-const takenPortsMillisMax = 3_000
+/**
+ * How long a relay waits for ports of its connection that are taken. The relay stopped before it has 3 s to end
+ * (`providers/relay/local-relays.ts`), and may not even have begun to.
+ */
+const takenPortsMillisMax = 6_000
 const takenPortsPauseMillis = 100
 
 async function run(settings: Settings): Promise<number> {
@@ -95,8 +98,9 @@ async function run(settings: Settings): Promise<number> {
   log('info', 'relay is ready', { sessionId, region, host, engine: engine?.name ?? 'none', ...boundPorts() })
 
   let closing: Promise<void> | undefined
+  /** Releases all ports at once: the next relay of the connection waits for them. */
   const closeStreams = () => {
-    closing ??= dataPlane.close('the relay is ending')
+    closing ??= Promise.all([dataPlane.close('the relay is ending'), statsServer.close()]).then(() => undefined)
     return closing
   }
   const reason = await reportUntilEnded({
@@ -129,7 +133,7 @@ async function run(settings: Settings): Promise<number> {
     signal: ending.signal,
   })
   log('info', 'relay is ending', { reason: ending.signal.aborted ? ending.signal.reason : reason })
-  await Promise.all([closeStreams(), statsServer.close()])
+  await closeStreams()
   return exitCodes.ended
 }
 
