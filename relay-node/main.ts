@@ -97,11 +97,11 @@ async function run(settings: Settings): Promise<number> {
   await writeState()
   log('info', 'relay is ready', { sessionId, region, host, engine: engine?.name ?? 'none', ...boundPorts() })
 
-  let closing: Promise<void> | undefined
-  /** Releases all ports at once: the next relay of the connection waits for them. */
-  const closeStreams = () => {
-    closing ??= Promise.all([dataPlane.close('the relay is ending'), statsServer.close()]).then(() => undefined)
-    return closing
+  let closing: Promise<unknown> | undefined
+  /** Ends the streams. All ports are released at once, since the next relay of the connection waits for them. */
+  const closeStreams = async () => {
+    closing ??= Promise.all([dataPlane.close('the relay is ending'), statsServer.close()])
+    await closing
   }
   const reason = await reportUntilEnded({
     apiUrl: settings.apiUrl,

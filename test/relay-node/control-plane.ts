@@ -65,6 +65,7 @@ export async function startControlPlane(port = 0) {
   let assignment: Assignment | null = null
   let holdMillisMax = Number.POSITIVE_INFINITY
   let isHolding = false
+  let whenReported: (report: Report['body']) => Promise<void> = async () => {}
   const changes = new EventEmitter()
   /** Holds the reply to an unbound relay, as long as it asks for, until there is an assignment or another answer. */
   const answerUnbound = async (waitSeconds: number): Promise<Answer> => {
@@ -91,6 +92,7 @@ export async function startControlPlane(port = 0) {
     const report = JSON.parse(text) as Report['body']
     const isGivenUp = () => response.destroyed && !response.writableEnded
     reports.push({ secret: secret?.toString(), at: performance.now(), body: report, isGivenUp })
+    await whenReported(report)
     const answerTo = report.session_id === null ? answerUnbound : answerBound
     const { status, body } = await answerTo(report.wait_seconds ?? 0)
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -115,6 +117,10 @@ export async function startControlPlane(port = 0) {
     /** From now on the replies to relays with a session are held, too. */
     holdsBound() {
       isHolding = true
+    },
+    /** What it does with each report from now on before it answers. */
+    onReport(act: typeof whenReported) {
+      whenReported = act
     },
     /** Limits how long it holds replies. */
     holdsFor(millisMax: number) {

@@ -2,6 +2,7 @@
 import { createSocket } from 'node:dgram'
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
+import { isFreePort } from '../../platform/embedded/ports.ts'
 import { refusal, run } from './control-plane.ts'
 import {
   endOf,
@@ -94,6 +95,26 @@ test('a relay waits for the ports of its connection until the relay before it ha
 
   expect(await next.up()).toMatchObject(ports)
   expect(next.output()).not.toContain('stays taken')
+})
+
+test('a relay that is stopped has released its ports when it reports for the last time', async () => {
+  const plane = await givenControlPlane()
+  const relay = startRelay({ apiUrl: plane.url })
+  const { statsPort } = await relay.up()
+  await eventually(
+    () => plane.from(relay.sessionId).length,
+    (count) => count > 0,
+  )
+  const released: boolean[] = []
+  plane.onReport(async ({ wait_seconds, is_extra }) => {
+    // Of the usual reports only the last one asks for no held reply.
+    if (wait_seconds === undefined && !is_extra) released.push(await isFreePort(statsPort))
+  })
+
+  relay.child.kill('SIGTERM')
+
+  expect(await endOf(relay.child)).toBe(0)
+  expect(released).toEqual([true])
 })
 
 test('a relay keeps running when its output is closed', async () => {
