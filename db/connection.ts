@@ -202,3 +202,9 @@ const invalidTextCodes = new Set(['22021', '22P05', '22P02', '22003', '22007', '
 /** True when a value cannot be stored in its column, such as text with a NUL. */
 export const isInvalidText = (error: unknown): boolean =>
   error instanceof postgres.PostgresError && invalidTextCodes.has(error.code)
+
+/** True when the row would have belonged to an account that was erased meanwhile. */
+export const isAccountErased = (error: unknown): boolean =>
+  error instanceof postgres.PostgresError &&
+  error.code === '23503' &&
+  Boolean(error.constraint_name?.endsWith('_user_id_fkey'))

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Router } from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware } from 'koa'
-import { isInvalidText, isOutage } from '../../db/connection.ts'
+import { isAccountErased, isInvalidText, isOutage } from '../../db/connection.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { findAllowedMethods } from '../../platform/koa/allowed-methods.ts'
 import { createKoa } from '../../platform/koa/client-address.ts'
@@ -82,7 +82,7 @@ const handleErrors =
     try {
       await next()
     } catch (error) {
-      const refusal = toRefusal(error)
+      const refusal = toRefusal(error, ctx)
       const fields = { request_id: ctx.state.requestId, code: refusal.code }
       // A 503 that a route decides on is an expected state, such as a relay that is starting, and no failure.
       if (refusal.status === 503 && error instanceof Refusal) log.info(fields, 'request refused for now')
@@ -96,13 +96,16 @@ const handleErrors =
 const isFlatPath = (ctx: Context): boolean => isTargetValid(ctx) && flatPath.test(ctx.path)
 const flatPath = /^(\/oauth|\/api\/v1\/ingests)(\/|$)/
 
-function toRefusal(error: unknown): Refusal {
+function toRefusal(error: unknown, ctx: Context): Refusal {
   if (error instanceof Refusal) return error
   if (isOutage(error)) return new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
   // Text that Postgres cannot store, in a field whose schema does not exclude it.
   if (isInvalidText(error)) return new Refusal('invalid_request')
+  // As each later request is refused.
+  if (isAccountErased(error)) return new Refusal(operatorPath.test(ctx.path) ? 'not_found' : 'unauthorized')
   return new Refusal('internal_error')
 }
+const operatorPath = new RegExp(`^${basePath}/admin/`)
 
 /**
  * A request target that cannot be parsed, or a missing Host header; Node would refuse them without the API's error
