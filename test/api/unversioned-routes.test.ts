@@ -5,12 +5,12 @@ import { startApi as startListening } from '../../api/start-api.ts'
 import { connectPostgres } from '../../db/connection.ts'
 import { type RelayProgram, storeRelayProgram } from '../../db/fleet/relay-programs.ts'
 import { migrationLock } from '../../db/migrations.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { relayBundle } from '../../providers/relay/relay-bundle.ts'
 import { type Client, startApi, type TestApi } from '../support/api.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
+import { findFreePort } from '../support/ports.ts'
 import { eventually, operator } from '../support/relays.ts'
 
 const relaySecret = randomBytes(48).toString('base64')

@@ -4,13 +4,13 @@
  */
 import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { generateSigningKey } from '../../platform/embedded/secrets.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
 import { Client, createDatabase, type GivenUser, givePlan, signUp } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { makeFolder, removeFolder } from '../support/folders.ts'
+import { findFreePort } from '../support/ports.ts'
 import { type Program, startProgram } from '../support/programs.ts'
 import { eventually, operatorPassword } from '../support/relays.ts'
 

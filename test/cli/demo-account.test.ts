@@ -2,10 +2,10 @@
 import { connect, createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
 import { createOperatorClient, ensureDemoAccount, findUserByEmail } from '../../cli/plan-grants.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import type { TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
 import { startFakeRelayService } from '../support/fake-relays.ts'
+import { findFreePort } from '../support/ports.ts'
 import { operator, operatorPassword } from '../support/relays.ts'
 
 let api: TestApi

@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { chooseServicePorts } from '../../cli/service-ports.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { temporaryFolder } from '../support/folders.ts'
+import { findFreePort } from '../support/ports.ts'
 
 /** Another program on a port of this machine. */
 async function occupy(port = 0): Promise<number> {

@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { connectPostgres } from '../../db/connection.ts'
 import { countAliveWorkers } from '../../db/operations/workers.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { createDatabase } from '../support/api.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { temporaryFolder } from '../support/folders.ts'
+import { findFreePort } from '../support/ports.ts'
 import { eventually } from '../support/relays.ts'
 
 /** Runs a program of the service as `npm start` does, with its log on a device that has no room for any line. */

@@ -5,9 +5,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { nodeArguments } from '../../platform/launcher.ts'
 import { temporaryFolder } from '../support/folders.ts'
+import { findFreePort } from '../support/ports.ts'
 import { endAllAfterwards, Stack } from '../support/stack.ts'
 
 /** Another program on a port of this machine. */

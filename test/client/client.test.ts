@@ -6,9 +6,9 @@ import { runInNewContext } from 'node:vm'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { ApiError, ApiUnreachableError, expectSuccess, PathParameterError } from '../../client/api-error.ts'
 import { bearer, createApiClient, operatorCredentials, repeatFor } from '../../client/client.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { atEnd } from '../support/at-end.ts'
+import { findFreePort } from '../support/ports.ts'
 import { operatorPassword } from '../support/relays.ts'
 
 /** A server that answers as `listener` does. */

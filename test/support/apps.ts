@@ -1,9 +1,9 @@
 /** Apps that are connected by HTTP requests alone, step by step, as a browser and the app send them. */
 import { createHash, randomBytes } from 'node:crypto'
 import { appRedirectUris, findApp, sourceApp } from '../../domain/identity/apps.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { generateSigningKey } from '../../platform/embedded/secrets.ts'
 import type { Client } from './api.ts'
+import { findFreePort } from './ports.ts'
 
 /** Variables of an api whose address is known, with apps. */
 export async function appVariables(): Promise<Record<string, string>> {

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectPostgres, type Database } from '../../db/connection.ts'
 import { readStackConfig } from '../../platform/config/stack.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { type EmbeddedTemporal, startEmbeddedTemporal } from '../../platform/embedded/temporal.ts'
 import { findTemporalCli } from '../../platform/embedded/temporal-cli.ts'
 import { createLog } from '../../platform/log.ts'
@@ -14,6 +13,7 @@ import { type Answer, Client, createDatabase, type GivenUser, givenAccounts, giv
 import { atEnd } from './at-end.ts'
 import { testEnvironment } from './environment.ts'
 import { runJob } from './jobs.ts'
+import { findFreePort } from './ports.ts'
 import { type Program, startProgram, untilWell } from './programs.ts'
 import {
   eventually,

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EC2, Instance } from '@aws-sdk/client-ec2'
-import { findFreePort } from '../../platform/embedded/ports.ts'
+import { findFreePort } from './ports.ts'
 
 /** An image, the subnets and a security group of the account, as the settings of a region name them. */
 export async function awsNetworkOf(account: EC2) {

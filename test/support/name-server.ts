@@ -6,9 +6,9 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { findProgram } from '../../platform/find-program.ts'
 import { eventually } from './eventually.ts'
+import { findFreePort } from './ports.ts'
 
 export const zone = 'relays.example.com'
 

@@ -8,12 +8,12 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OBSWebSocket } from 'obs-websocket-js'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from './at-end.ts'
 import { makeFolder, removeFolder } from './folders.ts'
 import { type Display, startDisplay } from './obs-display.ts'
 import { type ObsScript, profile, readObsCollections, readObsLogs, scenes, writeObsFiles } from './obs-files.ts'
 import { endChild, withParent } from './obs-process.ts'
+import { findFreePort } from './ports.ts'
 
 const readySecondsMax = 60
 

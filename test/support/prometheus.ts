@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from './at-end.ts'
 import { makeFolder, removeFolder } from './folders.ts'
+import { findFreePort } from './ports.ts'
 import { eventually } from './relays.ts'
 
 const rules = fileURLToPath(new URL('../../deploy/prometheus/rules/*.yml', import.meta.url))

@@ -12,7 +12,6 @@ import type { RelaySocketLimits } from '../../api/live/relay-sockets.ts'
 import type { SessionView } from '../../api/views/relay-session.ts'
 import { connectPostgres, type QueryLimits, workerLimits } from '../../db/connection.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { endLocalRelays } from '../../providers/relay/local-relays.ts'
@@ -20,6 +19,7 @@ import type { RelayProvider } from '../../providers/relay/provider.ts'
 import { type Answer, type GivenUser, givePlan, startApi, type TestApi } from './api.ts'
 import { atEnd } from './at-end.ts'
 import { eventually } from './eventually.ts'
+import { findFreePort } from './ports.ts'
 
 export { eventually }
 

@@ -1,7 +1,7 @@
 /** A proxy that counts how often the clients of a server wait for its answers. */
 import { connect, createServer } from 'node:net'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { atEnd } from './at-end.ts'
+import { findFreePort } from './ports.ts'
 
 export interface RoundTrips {
   /** The URL of the server through the proxy. */

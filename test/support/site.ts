@@ -1,12 +1,12 @@
 /** Starts the site in this process in front of an API, and gives tests browsers without scripts. */
 
 import { readSiteConfig } from '../../platform/config/site.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../platform/lifecycle.ts'
 import { createLog } from '../../platform/log.ts'
 import { startSite as startListening } from '../../web/start-site.ts'
 import { startApi, type TestApi } from './api.ts'
 import { atEnd } from './at-end.ts'
+import { findFreePort } from './ports.ts'
 import { Browser } from './site-browser.ts'
 
 export interface TestSite {

@@ -10,9 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Connection } from '@temporalio/client'
 import { readStackConfig } from '../../platform/config/stack.ts'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import { ServerProcess } from '../../platform/embedded/server-process.ts'
 import { findProgram } from '../../platform/find-program.ts'
+import { findFreePort } from './ports.ts'
 
 const readyMillisMax = 90_000
 const services = ['frontend', 'history', 'matching', 'worker'] as const

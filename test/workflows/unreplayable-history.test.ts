@@ -5,11 +5,11 @@
 
 import { defaultPayloadConverter } from '@temporalio/common'
 import { expect, test } from 'vitest'
-import { findFreePort } from '../../platform/embedded/ports.ts'
 import * as messages from '../../workflows/messages.ts'
 import { testEnvironment } from '../support/environment.ts'
 import { type FakeRelayService, startFakeRelayService } from '../support/fake-relays.ts'
 import { temporaryFolder } from '../support/folders.ts'
+import { findFreePort } from '../support/ports.ts'
 import { startProgram } from '../support/programs.ts'
 import { eventually } from '../support/relays.ts'
 import { longRelayTimeouts, newSubscriber } from '../support/subscribers.ts'

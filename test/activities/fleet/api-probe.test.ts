@@ -4,9 +4,9 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { probeApi } from '../../../activities/fleet/api-probe.ts'
-import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { startApi } from '../../support/api.ts'
 import { localhostCertificate, localhostKey } from '../../support/localhost-certificate.ts'
+import { findFreePort } from '../../support/ports.ts'
 
 const answerOfApi: RequestListener = (_, response) =>
   response.writeHead(405, { 'content-type': 'application/json' }).end('{"error":{"code":"method_not_allowed"}}')

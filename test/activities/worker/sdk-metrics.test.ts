@@ -1,9 +1,9 @@
 /** The metrics that a worker serves itself: those of the Temporal SDK and of its process. */
 import { expect, test } from 'vitest'
-import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { createDatabase } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
 import { temporaryFolder } from '../../support/folders.ts'
+import { findFreePort } from '../../support/ports.ts'
 import { startProgram } from '../../support/programs.ts'
 import { eventually } from '../../support/relays.ts'
 

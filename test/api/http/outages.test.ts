@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { startApi as startListening } from '../../../api/start-api.ts'
 import { connectPostgres } from '../../../db/connection.ts'
 import { readConfig } from '../../../platform/config/config.ts'
-import { findFreePort } from '../../../platform/embedded/ports.ts'
 import { Lifecycle } from '../../../platform/lifecycle.ts'
 import { createLog } from '../../../platform/log.ts'
 import { type Client, startApi, statusAndCode, type TestApi } from '../../support/api.ts'
 import { testEnvironment } from '../../support/environment.ts'
+import { findFreePort } from '../../support/ports.ts'
 import {
   eventually,
   type OneSession,
