@@ -82,7 +82,7 @@ const handleErrors =
     try {
       await next()
     } catch (error) {
-      const refusal = toRefusal(error, ctx)
+      const refusal = toRefusal(error)
       const fields = { request_id: ctx.state.requestId, code: refusal.code }
       // A 503 that a route decides on is an expected state, such as a relay that is starting, and no failure.
       if (refusal.status === 503 && error instanceof Refusal) log.info(fields, 'request refused for now')
@@ -96,16 +96,15 @@ const handleErrors =
 const isFlatPath = (ctx: Context): boolean => isTargetValid(ctx) && flatPath.test(ctx.path)
 const flatPath = /^(\/oauth|\/api\/v1\/ingests)(\/|$)/
 
-function toRefusal(error: unknown, ctx: Context): Refusal {
+function toRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error
-  if (isOutage(error)) return new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
+  // An account that was erased meanwhile is not found by the next request.
+  if (isOutage(error) || isAccountErased(error))
+    return new Refusal('temporarily_unavailable', { headers: { 'Retry-After': '2' } })
   // Text that Postgres cannot store, in a field whose schema does not exclude it.
   if (isInvalidText(error)) return new Refusal('invalid_request')
-  // As each later request is refused.
-  if (isAccountErased(error)) return new Refusal(operatorPath.test(ctx.path) ? 'not_found' : 'unauthorized')
   return new Refusal('internal_error')
 }
-const operatorPath = new RegExp(`^${basePath}/admin/`)
 
 /**
  * A request target that cannot be parsed, or a missing Host header; Node would refuse them without the API's error

@@ -1,7 +1,7 @@
 /** Handles the requests of one route: checks and parses them, and runs the handler of the route. */
 import type { RouterContext } from '@koa/router'
 import type { z } from 'zod'
-import { isStatementOutdated } from '../../db/connection.ts'
+import { isAccountErased, isStatementOutdated } from '../../db/connection.ts'
 import { clientAddress } from '../../platform/koa/client-address.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import { Refusal } from './refusals.ts'
@@ -51,17 +51,20 @@ export function createRouteHandler(route: ServedRoute, checkOrigin: CheckOrigin)
       throw error
     }
   }
-  return route.method === 'GET' ? repeatOutdated(answer) : answer
+  return route.method === 'GET' ? repeatOvertaken(answer) : answer
 }
 
-/** A migration that runs beside the service makes statements outdated. Requests that only read need not fail for it. */
-const repeatOutdated =
+/**
+ * Answers again what another transaction made fail: a migration, which makes statements outdated, or the erasure of the
+ * account, which is not found then. Requests that only read need not fail for it.
+ */
+const repeatOvertaken =
   (answer: HandleRoute): HandleRoute =>
   async (ctx) => {
     try {
       await answer(ctx)
     } catch (error) {
-      if (!isStatementOutdated(error)) throw error
+      if (!isStatementOutdated(error) && !isAccountErased(error)) throw error
       await answer(ctx)
     }
   }

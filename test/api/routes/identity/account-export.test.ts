@@ -5,7 +5,7 @@ import { exportedTables, unexportedTables } from '../../../../db/identity/accoun
 import { packPoint } from '../../../../domain/relay/stream-record.ts'
 import { type GivenUser, startApi, statusAndCode, streamTokenOf } from '../../../support/api.ts'
 import { highLimits } from '../../../support/environment.ts'
-import { eventually, operator, operatorPassword } from '../../../support/relays.ts'
+import { operator, operatorPassword } from '../../../support/relays.ts'
 
 const api = await startApi({ SVC_OPERATOR_PASSWORD: operatorPassword, SVC_RATE_LIMITS: highLimits({}) })
 const { sql } = api
@@ -200,23 +200,5 @@ describe('an export', () => {
 
   test('of an unknown account is not found', async () => {
     expect(statusAndCode(await exportUser({ userId: randomUUID() }))).toEqual([404, 'not_found'])
-  })
-
-  test('of an account whose erasure commits meanwhile is refused as it is afterwards', async () => {
-    const user = await api.given.user()
-    const exports = await sql.begin(async (tx) => {
-      await tx`delete from users where id = ${user.userId}`
-      const requested = [exportUser(user), exportOwn(user)]
-      await eventually(
-        () => sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        (waiting) => waiting.length === requested.length,
-      )
-      return requested
-    })
-    const replies = await Promise.all(exports)
-    expect(replies.map(statusAndCode)).toEqual([
-      [404, 'not_found'],
-      [401, 'unauthorized'],
-    ])
   })
 })
