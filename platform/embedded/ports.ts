@@ -2,11 +2,7 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/** Below the ranges from which systems take the ports of outgoing connections. */
-const [portMin, portMax] = [20_000, 32_000]
 const attemptsMax = 100
-/** Each call goes on from the last one, so that a process gets no port twice while its server does not listen yet. */
-let nextPort = randomInt(portMin, portMax)
 
 /** A program that listens on one of them alone would get the requests of those for whom `localhost` is that address. */
 const hosts = ['127.0.0.1', '0.0.0.0', '::1', '::']
@@ -21,15 +17,25 @@ const tryListen = (port: number, host: string): Promise<boolean> =>
     server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(true)))
   })
 
-/** A port on which no process listens, and which no outgoing connection takes before its server listens. */
-export async function findFreePort(): Promise<number> {
-  for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
-    const port = nextPort
-    nextPort = port + 1 < portMax ? port + 1 : portMin
-    if (await isFreePort(port)) return port
+/** @returns a function that finds a port from the first one up to the last one, on which no process listens. */
+export function createPortFinder(first: number, last: number): () => Promise<number> {
+  /** Each call goes on from the last one, so that a process gets no port twice while its server does not listen yet. */
+  let next = randomInt(first, last + 1)
+  return async () => {
+    for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
+      const port = next
+      next = port < last ? port + 1 : first
+      if (await isFreePort(port)) return port
+    }
+    throw new Error(`${attemptsMax} ports between ${first} and ${last} are taken by other programs`)
   }
-  throw new Error(`${attemptsMax} ports between ${portMin} and ${portMax} are taken by other programs`)
 }
+
+/**
+ * A port on which no process listens, below the ranges from which systems take the ports of outgoing connections: none
+ * takes it before its server listens.
+ */
+export const findFreePort = createPortFinder(20_000, 31_999)
 
 /** Whether a server could listen on the port, on loopback and on all addresses of both families. */
 export async function isFreePort(port: number): Promise<boolean> {
