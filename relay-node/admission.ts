@@ -1,7 +1,11 @@
-/** What a relay needs to recognise the callers that it admits. None of it admits a caller by itself. */
+/**
+ * What a relay needs to recognise the callers that it admits, and what it shows those that play. None of it admits a
+ * caller by itself.
+ */
 import { hash, randomBytes } from 'node:crypto'
 import { areEqualSecrets } from '../platform/equal-secrets.ts'
 import { hashStreamToken, type StreamTokenHash } from '../platform/stream-token-hashes.ts'
+import { type LossPicture, noLossPicture, readLossPicture } from './loss-picture.ts'
 
 export interface Admission {
   /** By which the control plane finds out whether the relay has the present one; null for one without a number. */
@@ -11,6 +15,7 @@ export interface Admission {
   readonly canTokenPlay: boolean
   /** SHA-256 of the keys that admit players, in base64url. */
   readonly playKeys: readonly string[]
+  readonly lossPicture: LossPicture
 }
 
 /** For a relay that has the hash of the stream token only, until the control plane sends the rest. */
@@ -19,6 +24,7 @@ export const admitToken = (streamToken: StreamTokenHash): Admission => ({
   streamToken,
   canTokenPlay: true,
   playKeys: [],
+  lossPicture: noLossPicture,
 })
 
 /** Of a control plane that sends the token itself. */
@@ -43,11 +49,18 @@ const playKeysMax = 1_000
 
 /** @param value as the control plane sends it. @returns undefined for anything else. */
 export function readAdmission(value: unknown): Admission | undefined {
-  const { revision, stream_token, token_plays: canTokenPlay, play_keys } = (value ?? {}) as Record<string, unknown>
+  const fields = (value ?? {}) as Record<string, unknown>
+  const { revision, stream_token, token_plays: canTokenPlay, play_keys } = fields
   const { key, hash: tokenHash } = (stream_token ?? {}) as Record<string, unknown>
   if (!Number.isSafeInteger(revision) || typeof canTokenPlay !== 'boolean') return undefined
   if (!isHash(key) || !isHash(tokenHash) || !Array.isArray(play_keys) || play_keys.length > playKeysMax)
     return undefined
   if (!play_keys.every(isHash)) return undefined
-  return { revision: revision as number, streamToken: { key, hash: tokenHash }, canTokenPlay, playKeys: play_keys }
+  return {
+    revision: revision as number,
+    streamToken: { key, hash: tokenHash },
+    canTokenPlay,
+    playKeys: play_keys,
+    lossPicture: readLossPicture(fields),
+  }
 }

@@ -2,6 +2,7 @@
 import type { RelayPorts } from '../domain/relay/ports.ts'
 import type { RelayRefusal } from '../domain/relay/refusals.ts'
 import type { StatsAddresses } from '../domain/relay/stats-addresses.ts'
+import type { StreamFormat } from '../domain/relay/stream-format.ts'
 import { type Admission, findPlayKey } from './admission.ts'
 import { now } from './clock.ts'
 import type { Engine } from './engine.ts'
@@ -18,6 +19,7 @@ import { type LinkCounters, SrtlaReceiver } from './srtla-receiver.ts'
 import {
   type GroupStats,
   noPublisher,
+  noTimeline,
   type PublishersReply,
   type StatsReply,
   showBonding,
@@ -58,7 +60,7 @@ export interface DataPlane extends StatsSource {
   ports(): StreamPorts
   /** Changes the ports of a relay that has no stream. Rejects, and changes nothing, when one of them is taken. */
   takePorts(wanted: StreamPorts): Promise<void>
-  /** Admits by this from now on, and closes the connections that it would not admit. */
+  /** Admits by this from now on, closes the connections that it would not admit, and shows the players its picture. */
   admit(admission: Admission): void
   /** The revision of what the relay admits by; null for none. */
   admissionRevision(): number | null
@@ -67,6 +69,8 @@ export interface DataPlane extends StatsSource {
   readonly streamEvents: StreamEvents
   readonly pathEvents: PathEvents
   summarize(): IngestSummary
+  /** By {@link Engine.streamFormat}. */
+  streamFormat(): StreamFormat | undefined
   /** Ends all connections, with a notice to their peers. */
   close(reason: string): Promise<void>
 }
@@ -153,6 +157,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
     passToGate('play', play)
   }
   receiveFrom(opened)
+  if (options.admission !== undefined) engine?.showOnLoss?.(options.admission.lossPicture)
   const isolateAdmitted = () => {
     const publisher = gate.publisher?.peer
     const isBonded = publisher instanceof SrtlaGroup
@@ -204,9 +209,13 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
       receiveFrom(opened)
       await Promise.all(left.map((port) => port.close()))
     },
-    admit: (admission) => gate.admit(admission),
+    admit(admission) {
+      gate.admit(admission)
+      engine?.showOnLoss?.(admission.lossPicture)
+    },
     admissionRevision: () => gate.admission?.revision ?? null,
     takeUsedPlayKeys: () => gate.takeUsedPlayKeys(),
+    streamFormat: () => engine?.streamFormat?.(),
     summarize: () =>
       summarizeIngest({
         meter,
@@ -226,6 +235,7 @@ export async function startDataPlane({ hosts, log, ports, ...options }: DataPlan
         ts: Math.round(now()),
         engine: engine?.name ?? 'none',
         groups: showGroups(options.statsAddresses),
+        timeline: engine?.timeline?.() ?? noTimeline,
         ...(bonding ? { bonding: showBonding(bonding) } : {}),
       }
     },

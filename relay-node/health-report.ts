@@ -4,6 +4,7 @@ import { isUuid } from '../domain/uuid.ts'
 import { withSignal } from '../platform/timeout.ts'
 import { type Admission, admitPlainToken, readAdmission } from './admission.ts'
 import { now } from './clock.ts'
+import type { FormatReport } from './format-report.ts'
 import type { IngestSummary } from './ingest.ts'
 import type { PathEvents } from './path-events.ts'
 import type { Assignment } from './session.ts'
@@ -39,6 +40,8 @@ export interface HealthReport {
   readonly streamEvents?: Pick<StreamEvents, 'list' | 'accept'>
   /** Those that usual reports with a session state, until one with them was accepted. */
   readonly pathEvents?: Pick<PathEvents, 'list' | 'accept'>
+  /** The format of the stream, as those. */
+  readonly format?: Pick<FormatReport, 'pending' | 'accept'>
   readonly admissions: Admissions
   /** No report was accepted before. */
   readonly isFirst?: boolean
@@ -88,6 +91,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
     const millisMax = requestMillisMax + waitSeconds * 1000
     const events = isUnbound ? undefined : options.streamEvents?.list(now())
     const pathEvents = isUnbound || options.isExtra ? [] : (options.pathEvents?.list(now()) ?? [])
+    const format = isUnbound || options.isExtra ? undefined : options.format?.pending()
     const { status, text } = await withSignal(millisMax, signal, async (limited) => {
       const reply = await fetch(`${apiUrl}/api/v1/relay/health`, {
         method: 'POST',
@@ -100,6 +104,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
           admission_revision: options.admissions.revision(),
           ...(isUnbound ? {} : { epoch, binding, ports: ports && toReported(ports), events, ...usedPlayKeys(options) }),
           ...(pathEvents.length === 0 ? {} : { path_events: pathEvents }),
+          stream_format: format,
           observed_at: new Date().toISOString(),
           stats: { ...options.summarizeIngest(), started_at_ms: Math.round(performance.timeOrigin) },
         }),
@@ -115,6 +120,7 @@ export async function report(options: HealthReport): Promise<Outcome> {
     if (outcome.type === 'accepted' && lastEvent) options.streamEvents?.accept(lastEvent.seq)
     const lastPathEvent = pathEvents.at(-1)
     if (outcome.type === 'accepted' && lastPathEvent) options.pathEvents?.accept(lastPathEvent.seq)
+    if (outcome.type === 'accepted' && format) options.format?.accept(format)
     return isUnbound && outcome.type === 'accepted' ? (readAssignment(body) ?? outcome) : outcome
   } catch (error) {
     const { message, cause } = error as Error

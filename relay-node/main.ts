@@ -7,6 +7,7 @@ import type { RelayPorts } from '../domain/relay/ports.ts'
 import { lockFile } from '../platform/file-lock.ts'
 import { startDataPlane } from './data-plane.ts'
 import type { Engine } from './engine.ts'
+import { FormatReport } from './format-report.ts'
 import { reportUntilEnded } from './health.ts'
 import { chooseListeningHosts } from './listening-hosts.ts'
 import { createLiveTransmitEngine, findLiveTransmit, liveTransmitCommand } from './live-transmit-engine.ts'
@@ -123,6 +124,7 @@ async function run(settings: Settings): Promise<number> {
     summarizeIngest: dataPlane.summarize,
     streamEvents: dataPlane.streamEvents,
     pathEvents: dataPlane.pathEvents,
+    format: new FormatReport(dataPlane.streamFormat),
     admissions: {
       revision: dataPlane.admissionRevision,
       takeUsedPlayKeys: dataPlane.takeUsedPlayKeys,

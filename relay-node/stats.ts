@@ -5,6 +5,7 @@
 import type { RelayEngine } from '../domain/relay/engines.ts'
 import { judgeLinks, type LinkJudgement, type LinkReason, type LinkVerdict } from '../domain/relay/links.ts'
 import { maskAddress } from './addresses.ts'
+import type { TimelineStats } from './engine.ts'
 import type { IngestRates } from './ingest.ts'
 import type { LossReportCounters } from './loss-reports.ts'
 import type { SrtConnection } from './srt-connection.ts'
@@ -51,9 +52,13 @@ export interface StatsReply {
   /** Extends srtla's format: without an engine no stream is forwarded. */
   readonly engine: RelayEngine | 'none'
   readonly groups: readonly GroupStats[]
+  readonly timeline: TimelineStats
   /** Of an SRTLA publisher. */
   readonly bonding?: BondingStats
 }
+
+/** Of an engine that does not repair timelines, and without one. */
+export const noTimeline: TimelineStats = { mode: 'off', segments: 0, filled_ms: 0 }
 
 /** What was done about packets that the engine took for lost. */
 export interface BondingStats {

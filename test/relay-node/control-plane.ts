@@ -2,6 +2,7 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { ReportedStreamFormat } from '../../domain/relay/stream-format.ts'
 import type { IngestSummary } from '../../relay-node/ingest.ts'
 import type { ReportedPathEvent } from '../../relay-node/path-events.ts'
 import type { ReportedEvent } from '../../relay-node/stream-events.ts'
@@ -24,6 +25,7 @@ export interface Report {
     readonly is_extra?: boolean
     readonly events?: readonly ReportedEvent[]
     readonly path_events?: readonly ReportedPathEvent[]
+    readonly stream_format?: ReportedStreamFormat
   }
 }
 

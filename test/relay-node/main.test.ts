@@ -46,7 +46,12 @@ test('statistics are readable by any page and not cached, and there is no other 
     'cache-control': 'no-store',
     'access-control-allow-origin': '*',
   })
-  expect(await reply.json()).toEqual({ ts: expect.any(Number), engine: 'none', groups: [] })
+  expect(await reply.json()).toEqual({
+    ts: expect.any(Number),
+    engine: 'none',
+    groups: [],
+    timeline: { mode: 'off', segments: 0, filled_ms: 0 },
+  })
   expect(await (await ask('/healthz')).json()).toEqual({ status: 'ok', instance_id: 'relay-1' })
   expect(await (await ask(`/stats?publisher=publish/live/${streamToken}`)).json()).toEqual({
     status: 'ok',

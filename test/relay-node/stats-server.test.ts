@@ -4,7 +4,7 @@ import { type RequestOptions, request } from 'node:http'
 import { connect, isIPv6 } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { issueLinksTicket } from '../../platform/links-tickets.ts'
-import type { LinkStats } from '../../relay-node/stats.ts'
+import { type LinkStats, noTimeline } from '../../relay-node/stats.ts'
 import { startStatsServer } from '../../relay-node/stats-server.ts'
 import { eventually } from './running.ts'
 
@@ -27,7 +27,7 @@ async function givenServer(hosts = ['127.0.0.1'], sessionId: string | undefined 
     hosts,
     port: 0,
     source: {
-      showStats: () => ({ ts: 1, engine: 'none', groups: [] }),
+      showStats: () => ({ ts: 1, engine: 'none', groups: [], timeline: noTimeline }),
       showPublisher: () => ({ status: 'ok', publishers: {} }),
       showPublisherTo: (key) => (key === 'key-of-the-relay' ? { status: 'ok', publishers: {} } : undefined),
       showLinks: () => [link],
