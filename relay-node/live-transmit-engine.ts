@@ -9,11 +9,13 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { delimiter } from 'node:path'
 import { findProgram } from '../platform/find-program.ts'
+import { now } from './clock.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import type { Log } from './log.ts'
 import type { Peer } from './peer.ts'
 import type { Role } from './stream-access.ts'
 import { type Player, StreamFanOut } from './stream-fan-out.ts'
+import { Stage, type StageOptions } from './transport-stream/stage.ts'
 
 const program = 'srt-live-transmit'
 /** A process without a connection ends after this time. */
@@ -50,6 +52,9 @@ export interface LiveTransmitOptions {
   readonly passphrase?: string | undefined
   /** The least latency of a publisher with several network paths. */
   readonly srtlaLatencyMillisMin?: number | undefined
+  readonly findSlate?: StageOptions['findSlate'] | undefined
+  /** Streams pass as they are, to compare with. */
+  readonly isStageOff?: boolean | undefined
   readonly log: Log
 }
 
@@ -67,9 +72,19 @@ export function createLiveTransmitEngine({
   command: [path, ...prefix],
   passphrase,
   srtlaLatencyMillisMin,
+  findSlate = () => undefined,
+  isStageOff,
   log,
 }: LiveTransmitOptions): Engine {
   const fanOut = new StreamFanOut()
+  const stage = new Stage({
+    send: (data, newest) => fanOut.write(data, newest),
+    flush: (newest) => fanOut.flush(newest),
+    newestPlayer: () => fanOut.newest,
+    findSlate,
+    now,
+    isOff: isStageOff,
+  })
   const address = engineAddress(process.pid)
   const children = new Set<ChildProcess>()
   /** Also those of processes that have not bound theirs yet. */
@@ -113,7 +128,7 @@ export function createLiveTransmitEngine({
     const close = () => void child.kill('SIGKILL')
     const end = { address, port, ended, connected() {}, close }
     if (role === 'publish') {
-      const publication = fanOut.publish()
+      const publication = stage.publish()
       child.stdout?.on('data', publication.write)
       child.stdout?.on('end', publication.end)
       return { ...end, received: publication.received, close: () => void setTimeout(close, endMillisMax) }
@@ -136,7 +151,11 @@ export function createLiveTransmitEngine({
   return {
     name: 'srt-live-transmit',
     open,
+    showOnLoss: (picture) => stage.show(picture),
+    streamFormat: () => stage.format,
+    timeline: () => stage.timeline,
     async close() {
+      stage.close()
       await Promise.all(
         [...children].map(async (child) => {
           const closed = once(child, 'close')

@@ -18,7 +18,6 @@ test('every player receives the stream whole, in whole blocks, from the block af
   await fc.assert(
     fc.asyncProperty(sizes, fc.nat(29), async (lengths, addedAt) => {
       const fanOut = new StreamFanOut()
-      const publication = fanOut.publish()
       const [early, late] = [createPlayer(), createPlayer()]
       fanOut.add(early)
       const stream: Buffer[] = []
@@ -30,12 +29,11 @@ test('every player receives the stream whole, in whole blocks, from the block af
         }
         const chunk = Buffer.alloc(length, index + 1)
         stream.push(chunk)
-        publication.received()
-        publication.write(chunk)
+        fanOut.write(chunk)
         await new Promise(setImmediate)
         expect(early.received().length % block).toBe(0)
       }
-      publication.end()
+      fanOut.flush()
       await new Promise(setImmediate)
       const whole = Buffer.concat(stream)
       expect(early.received().equals(whole)).toBe(true)
@@ -53,9 +51,8 @@ test('a player that does not keep up is closed, and the others go on', async () 
   fanOut.add(slow)
   fanOut.add(fast)
 
-  const publication = fanOut.publish()
   for (let n = 0; n < 100; n += 1) {
-    publication.write(Buffer.alloc(block, n))
+    fanOut.write(Buffer.alloc(block, n))
     await new Promise(setImmediate)
   }
 
@@ -69,7 +66,7 @@ test('a removed player receives nothing more', async () => {
   const player = createPlayer()
   fanOut.add(player)
   fanOut.remove(player)
-  fanOut.publish().write(Buffer.alloc(block))
+  fanOut.write(Buffer.alloc(block))
   await new Promise(setImmediate)
   expect(player.received()).toHaveLength(0)
 })
@@ -78,19 +75,29 @@ test('what a publisher sent before it vanished reaches the players of that time 
   const fanOut = new StreamFanOut()
   const [early, late] = [createPlayer(), createPlayer()]
   fanOut.add(early)
-  const vanished = fanOut.publish()
-  vanished.received()
-  vanished.write(Buffer.alloc(block + 1, 1))
+  const ofEarly = fanOut.newest
+  fanOut.write(Buffer.alloc(block, 1), ofEarly)
 
   fanOut.add(late)
-  vanished.write(Buffer.alloc(block, 2))
-  const next = fanOut.publish()
-  next.received()
-  next.write(Buffer.alloc(block, 3))
-  vanished.end()
+  fanOut.write(Buffer.alloc(block, 2), ofEarly)
+  fanOut.write(Buffer.alloc(block, 3), fanOut.newest)
 
   await new Promise(setImmediate)
-  const blocks = [Buffer.alloc(block + 1, 1), Buffer.alloc(block - 1, 2), Buffer.alloc(block, 3), Buffer.alloc(1, 2)]
+  const blocks = [1, 2, 3].map((n) => Buffer.alloc(block, n))
   expect(early.received().equals(Buffer.concat(blocks))).toBe(true)
   expect(late.received().equals(Buffer.alloc(block, 3))).toBe(true)
+})
+
+test('a player that has begun gets all that follows', async () => {
+  const fanOut = new StreamFanOut()
+  const former = fanOut.newest
+  const player = createPlayer()
+  fanOut.add(player)
+  fanOut.write(Buffer.alloc(block, 1), former)
+  fanOut.write(Buffer.alloc(block, 2))
+  fanOut.write(Buffer.alloc(block, 3), former)
+
+  await new Promise(setImmediate)
+  const blocks = [2, 3].map((n) => Buffer.alloc(block, n))
+  expect(player.received().equals(Buffer.concat(blocks))).toBe(true)
 })

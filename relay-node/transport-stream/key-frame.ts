@@ -1,0 +1,82 @@
+/** The latest picture of a stream that can be decoded without another one, kept as it arrived. */
+import type { VideoFormat } from '../../domain/relay/stream-format.ts'
+import { parameterSetsOf, UnitScanner } from './video-units.ts'
+
+export type VideoCodec = VideoFormat['codec']
+
+export interface KeyFrame {
+  readonly codec: VideoCodec
+  /** An access unit with its parameter sets. */
+  readonly unit: Buffer
+  /** The sequence parameter set, from which the size of the picture is read. */
+  readonly parameters: Buffer | undefined
+}
+
+/** Greater ones are not kept. */
+const unitBytesMax = 4 * 1024 * 1024
+
+const startCode = Buffer.from([0, 0, 0, 1])
+
+/** Collects the pieces of access units as they pass, and keeps those of key frames. */
+export class KeyFrameCollector {
+  readonly #codec: VideoCodec
+  readonly #scanner: UnitScanner
+  #pieces: Buffer[] = []
+  #bytes = 0
+  #isCollecting = false
+  /** Some encoders send the parameter sets with their first picture only. */
+  #parameterSets: Buffer[] = []
+
+  constructor(codec: VideoCodec) {
+    this.#codec = codec
+    this.#scanner = new UnitScanner(codec)
+  }
+
+  /** The unit is a picture that depends on pictures before the latest key frame. */
+  get isLeading(): boolean {
+    return this.#scanner.isDecided && this.#scanner.isLeading
+  }
+
+  get isDecided(): boolean {
+    return this.#scanner.isDecided
+  }
+
+  get isKeyFrame(): boolean {
+    return this.#scanner.isKeyFrame
+  }
+
+  /** Another access unit begins. @returns the one before, where it was a key frame. */
+  next(): KeyFrame | undefined {
+    const isKey = this.#isCollecting && this.#scanner.isDecided && this.#scanner.isKeyFrame
+    const unit = isKey ? Buffer.concat(this.#pieces) : undefined
+    this.drop()
+    this.#isCollecting = true
+    return unit === undefined ? undefined : this.#complete(unit)
+  }
+
+  /** Packets of the unit are missing, so it is not kept. */
+  drop(): void {
+    this.#pieces = []
+    this.#bytes = 0
+    this.#isCollecting = false
+    this.#scanner.reset()
+  }
+
+  push(data: Buffer, at: number, end: number): void {
+    if (!this.#isCollecting || end <= at) return
+    if (this.#scanner.isDecided && !this.#scanner.isKeyFrame) return
+    if (!this.#scanner.isDecided) this.#scanner.push(data, at, end)
+    this.#bytes += end - at
+    if (this.#bytes > unitBytesMax) this.drop()
+    else this.#pieces.push(data.subarray(at, end))
+  }
+
+  #complete(unit: Buffer): KeyFrame {
+    const { vps, sps, pps } = parameterSetsOf(this.#codec, unit)
+    const own = [vps, sps, pps].filter((set) => set !== undefined)
+    if (sps !== undefined) this.#parameterSets = own.map((set) => Buffer.from(set))
+    const added = sps === undefined ? this.#parameterSets.flatMap((set) => [startCode, set]) : []
+    const parameters = sps ?? this.#parameterSets.at(this.#codec === 'hevc' ? 1 : 0)
+    return { codec: this.#codec, unit: added.length === 0 ? unit : Buffer.concat([...added, unit]), parameters }
+  }
+}
