@@ -42,6 +42,8 @@ export class GapFiller {
   #lastDataAt: number | undefined
   #lastTickAt = 0
   #pictureAt: number | undefined
+  /** Until the next picture. */
+  #pauseMillis = 0
   #filledMillis = 0
   /** No publisher was on the air yet. */
   #isBeginning = false
@@ -116,11 +118,11 @@ export class GapFiller {
   }
 
   #pushPicture(source: FillerSource, now: number): void {
+    if (this.#pictureAt !== undefined && now - this.#pictureAt < this.#pauseMillis - tickMillis / 2) return
     const unit = this.#choosePicture(source)
     if (unit === undefined) return
     const fittingMillis = (unit.length * 8 * 1000) / pictureBitsPerSecondMax
-    const pauseMillis = Math.min(Math.max(fittingMillis, pictureMillisBest), pictureMillisMax)
-    if (this.#pictureAt !== undefined && now - this.#pictureAt < pauseMillis - tickMillis / 2) return
+    this.#pauseMillis = Math.min(Math.max(fittingMillis, pictureMillisBest), pictureMillisMax)
     this.#pictureAt = now
     this.#player.pushPicture(unit, now)
   }
@@ -128,10 +130,10 @@ export class GapFiller {
   /** The slate where it is wanted and ready, and where this relay has had no picture. */
   #choosePicture({ mode, video, keyFrame, findSlate }: FillerSource): Buffer | undefined {
     const codec = this.#player.videoCodec
-    const ofPublisher = keyFrame?.codec === codec ? keyFrame?.unit : undefined
     const isSlateWanted = mode === 'slate' || (keyFrame === undefined && this.#isBeginning)
     const slate = isSlateWanted && video && video.codec === codec ? findSlate(video) : undefined
-    const unit = slate ?? ofPublisher
-    return unit && codec === 'hevc' ? Buffer.concat([endOfSequence, unit, endOfSequence]) : unit
+    const pieces = slate ? [slate] : keyFrame?.codec === codec ? keyFrame?.pieces : undefined
+    if (pieces === undefined) return undefined
+    return Buffer.concat(codec === 'hevc' ? [endOfSequence, ...pieces, endOfSequence] : pieces)
   }
 }

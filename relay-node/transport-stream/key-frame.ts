@@ -6,12 +6,14 @@ export type VideoCodec = VideoFormat['codec']
 
 export interface KeyFrame {
   readonly codec: VideoCodec
-  /** An access unit with its parameter sets. */
-  readonly unit: Buffer
+  /** An access unit with its parameter sets. In pieces, since most key frames are never joined. */
+  readonly pieces: readonly Buffer[]
   /** The sequence parameter set, from which the size of the picture is read. */
   readonly parameters: Buffer | undefined
 }
 
+/** Parameter sets stand in front of a key frame, and are short. */
+const headBytesMax = 4_096
 /** Greater ones are not kept. */
 const unitBytesMax = 4 * 1024 * 1024
 
@@ -26,6 +28,7 @@ export class KeyFrameCollector {
   #isCollecting = false
   /** Some encoders send the parameter sets with their first picture only. */
   #parameterSets: Buffer[] = []
+  #sequence: Buffer | undefined
 
   constructor(codec: VideoCodec) {
     this.#codec = codec
@@ -48,10 +51,10 @@ export class KeyFrameCollector {
   /** Another access unit begins. @returns the one before, where it was a key frame. */
   next(): KeyFrame | undefined {
     const isKey = this.#isCollecting && this.#scanner.isDecided && this.#scanner.isKeyFrame
-    const unit = isKey ? Buffer.concat(this.#pieces) : undefined
+    const pieces = isKey ? this.#pieces : undefined
     this.drop()
     this.#isCollecting = true
-    return unit === undefined ? undefined : this.#complete(unit)
+    return pieces === undefined ? undefined : this.#complete(pieces)
   }
 
   /** Packets of the unit are missing, so it is not kept. */
@@ -71,12 +74,23 @@ export class KeyFrameCollector {
     else this.#pieces.push(data.subarray(at, end))
   }
 
-  #complete(unit: Buffer): KeyFrame {
-    const { vps, sps, pps } = parameterSetsOf(this.#codec, unit)
+  #complete(pieces: readonly Buffer[]): KeyFrame {
+    const { vps, sps, pps } = parameterSetsOf(this.#codec, headOf(pieces))
     const own = [vps, sps, pps].filter((set) => set !== undefined)
     if (sps !== undefined) this.#parameterSets = own.map((set) => Buffer.from(set))
     const added = sps === undefined ? this.#parameterSets.flatMap((set) => [startCode, set]) : []
-    const parameters = sps ?? this.#parameterSets.at(this.#codec === 'hevc' ? 1 : 0)
-    return { codec: this.#codec, unit: added.length === 0 ? unit : Buffer.concat([...added, unit]), parameters }
+    if (sps !== undefined) this.#sequence = Buffer.from(sps)
+    return { codec: this.#codec, pieces: [...added, ...pieces], parameters: this.#sequence }
   }
+}
+
+function headOf(pieces: readonly Buffer[]): Buffer {
+  const head: Buffer[] = []
+  let bytes = 0
+  for (const piece of pieces) {
+    if (bytes >= headBytesMax) break
+    head.push(piece)
+    bytes += piece.length
+  }
+  return Buffer.concat(head)
 }
