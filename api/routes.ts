@@ -50,6 +50,7 @@ import * as liveSessions from './routes/relay/live-sessions.ts'
 import * as relayPairing from './routes/relay/pairing.ts'
 import * as playKeys from './routes/relay/play-keys.ts'
 import * as shareLinks from './routes/relay/share-links.ts'
+import * as slates from './routes/relay/slates.ts'
 import * as streamRecord from './routes/relay/stream-record.ts'
 import * as relayWs from './routes/relay/ws.ts'
 import type { Route } from './routes/route.ts'
@@ -61,7 +62,9 @@ import {
   maybeUser,
   none,
   operator,
+  patch,
   post,
+  put,
   relay,
   relayWatcher,
   uncounted,
@@ -138,7 +141,11 @@ export const routes: readonly Route[] = [
   // Counted before the look-up, so that guesses of tokens count too.
   get('/shared/{token}', none, 'shared', shareLinks.show),
   get('/relay/connections', userOrApp('relay:read'), 'relay_history', connections.list),
+  patch('/relay/connections/{name}', user, 'relay_history', slates.change),
   del('/relay/connections/{name}', user, 'relay_history', connections.remove),
+  get('/relay/connections/{name}/slate', user, 'relay_history', slates.show),
+  put('/relay/connections/{name}/slate', user, 'slate_upload', slates.put),
+  del('/relay/connections/{name}/slate', user, 'relay_history', slates.remove),
   get('/relay/play-keys', user, 'relay_history', playKeys.list),
   post('/relay/play-keys', user, 'relay_history', playKeys.create),
   del('/relay/play-keys/{id}', user, 'relay_history', playKeys.remove),
@@ -148,6 +155,7 @@ export const routes: readonly Route[] = [
   get('/relay/pair', none, 'pair', relayPairing.pair),
   get('/relay/ws', relayWatcher('relay:read'), 'relay_ws', relayWs.watch),
   post('/relay/health', relay, uncounted, relayHealth.report),
+  get('/relay/slate/{digest}', relay, uncounted, slates.fetchByDigest),
   get('/relay/manifest', userOrApp('relay:read'), 'manifest', regions.manifest),
   get('/ingests', app('ingests:read'), 'ingests', ingests.list),
   get('/ingests/{id}/url', app('ingests:read'), 'ingests', ingests.resolve),

@@ -16,6 +16,7 @@ import type { RelaySockets } from './live/relay-sockets.ts'
 import type { WatchedSessions } from './live/watched-sessions.ts'
 import type { BillingMetrics } from './metrics/billing-metrics.ts'
 import type { StreamEventMetrics } from './metrics/stream-event-metrics.ts'
+import type { SlateImages } from './slates/slate-images.ts'
 import type { FindOperatorOverview } from './views/operator-overview.ts'
 import type { FindPublicIncidents } from './views/public-incidents.ts'
 import type { FindRegionStatuses } from './views/region-statuses.ts'
@@ -38,6 +39,7 @@ export interface Services extends IdentityServices {
   readonly heldReports: HeldReports
   /** Whose relays report often. */
   readonly watched: WatchedSessions
+  readonly slateImages: SlateImages
   /** How full the regions are, from at most a second ago. Concurrent calls share a query. */
   readonly findRegionStatuses: FindRegionStatuses
   /** The incidents of the last days, from at most a second ago. Concurrent calls share the queries. */

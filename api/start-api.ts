@@ -50,6 +50,7 @@ import { createStreamEventMetrics } from './metrics/stream-event-metrics.ts'
 import { routes } from './routes.ts'
 import { serveRoutes } from './served-routes.ts'
 import type { Services } from './services.ts'
+import { createSlateImages } from './slates/slate-images.ts'
 import { createUnversionedRoutes } from './unversioned-routes.ts'
 import { createFindOperatorOverview } from './views/operator-overview.ts'
 import { createFindPublicIncidents } from './views/public-incidents.ts'
@@ -182,6 +183,7 @@ async function createServices(deps: Deps, registry: Registry): Promise<Services>
       lateSeconds: lateReportSeconds(config.relay.healthTimeoutSeconds),
     }),
     watched,
+    slateImages: createSlateImages(),
     findRegionStatuses: createFindRegionStatuses(sql, config.regions),
     findPublicIncidents: createFindPublicIncidents(sql, config.regions),
     findOperatorOverview: createFindOperatorOverview(sql, config.regions),

@@ -1282,11 +1282,51 @@ export interface paths {
         post?: never;
         /**
          * Delete a connection
-         * @description Deletes a connection without a live session, and its play keys. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.
+         * @description Deletes a connection without a live session, with its play keys and its image. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.
          *
          *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
          */
         delete: operations["deleteConnection"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a connection
+         * @description Sets what players see while no stream arrives. The relay of a live session follows with its next report, within seconds. Safe to repeat.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        patch: operations["changeConnection"];
+        trace?: never;
+    };
+    "/api/v1/relay/connections/{name}/slate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the image of a connection
+         * @description The image that players of the connection see with `slate`, as it is stored.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        get: operations["getSlate"];
+        /**
+         * Set the image of a connection
+         * @description Stores an image in place of a former one. The body is a PNG or JPEG, whatever its content type says, of at most 4 MiB and 4096 × 4096 pixels, not animated. It is stored as JPEG of at most 1920 × 1080 pixels without its metadata. The mode stays as it is: set `on_loss` to `slate` to show it. Safe to repeat.
+         *
+         *     **Limit:** 10 requests a minute for each account (`slate_upload`), unless the service is configured otherwise.
+         */
+        put: operations["putSlate"];
+        post?: never;
+        /**
+         * Delete the image of a connection
+         * @description Deletes the image. With `slate` players see the built-in one from then on.
+         *
+         *     **Limit:** 60 requests a minute for each account (`relay_history`), unless the service is configured otherwise.
+         */
+        delete: operations["deleteSlate"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1450,6 +1490,26 @@ export interface paths {
          *     A relay without a session sends `session_id: null`; its report waits up to `wait_seconds` for an assignment. 409 `instance_mismatch` and `invalid_transition` mean that the session belongs to another instance or has ended. 409 `relay_replaced` means that another instance has taken over: the relay closes its streams and ends. Safe to repeat.
          */
         post: operations["reportHealth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay/slate/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch a slate for a relay
+         * @description The image that `admission.slate` names. It never changes.
+         */
+        get: operations["fetchSlate"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2898,6 +2958,13 @@ export interface components {
              * @description The last start of a relay for it.
              */
             last_used_at: string;
+            /**
+             * @description What players see while no stream arrives. `hold`: nothing is sent. `freeze`: the last picture again, with silence. `slate`: an image, with silence.
+             * @enum {string}
+             */
+            on_loss: "hold" | "freeze" | "slate";
+            /** @description SHA-256 of its own image in hexadecimal digits; null when it has none, and the built-in one is shown. */
+            slate: string | null;
         };
         Contract: {
             subscription_id: string;
@@ -2936,7 +3003,7 @@ export interface components {
         Error: {
             error: {
                 /** @enum {string} */
-                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "terms_outdated" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "not_withdrawable" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
+                code: "invalid_request" | "idempotency_key_required" | "idempotency_key_invalid" | "invalid_image" | "token_invalid" | "unauthorized" | "invalid_credentials" | "invalid_refresh_token" | "invalid_signature" | "invalid_relay_auth" | "invalid_operator" | "relay_access_denied" | "relay_limit_reached" | "usage_exhausted" | "trial_ended" | "trial_network_limit" | "attempt_denied" | "recent_sign_in_required" | "email_not_verified" | "account_disabled" | "insufficient_scope" | "forbidden" | "not_found" | "method_not_allowed" | "payload_too_large" | "unsupported_media_type" | "invalid_transition" | "instance_mismatch" | "relay_replaced" | "connection_limit" | "play_key_limit" | "connection_in_use" | "terms_outdated" | "email_taken" | "password_not_set" | "provider_already_linked" | "last_sign_in_method" | "not_withdrawable" | "already_subscribed" | "attempt_expired" | "attempt_consumed" | "merge_expired" | "idempotency_key_reused" | "rate_limited" | "internal_error" | "not_available" | "billing_provider_error" | "temporarily_unavailable" | "trial_region_busy" | "capacity_exhausted";
                 /** @description For people. It may change at any time. */
                 message: string;
             };
@@ -3863,6 +3930,16 @@ export interface components {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description invalid_image, invalid_request */
+        "invalid_image.invalid_request": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
@@ -6641,6 +6718,148 @@ export interface operations {
             503: components["responses"]["temporarily_unavailable"];
         };
     };
+    changeConnection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    on_loss: "hold" | "freeze" | "slate";
+                };
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    getSlate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": string;
+                };
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    putSlate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "image/png": string;
+                "image/jpeg": string;
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connection"];
+                };
+            };
+            400: components["responses"]["invalid_image.invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    deleteSlate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success, without a body */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["insufficient_scope"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
     listPlayKeys: {
         parameters: {
             query?: never;
@@ -6974,6 +7193,31 @@ export interface operations {
                     admission_revision?: number | null;
                     /** @description SHA-256 of the play keys that were used since the last report, in base64url. */
                     used_play_keys?: string[];
+                    /** @description The format of the stream, until a report with it was accepted, and again when it changes. A replacement of the relay gets it with its `admission`. */
+                    stream_format?: {
+                        video: {
+                            /** @enum {string} */
+                            codec: "h264" | "hevc";
+                            /**
+                             * @description `other` has no slate.
+                             * @enum {string}
+                             */
+                            profile: "baseline" | "main" | "high" | "main10" | "high10" | "other";
+                            /** @description In pixels. */
+                            width: number;
+                            height: number;
+                            /** @description Pictures a second. */
+                            frame_rate: number;
+                        };
+                        /** @description Null for a stream without audio, or with an unknown one. */
+                        audio: {
+                            /** @enum {string} */
+                            codec: "aac_adts" | "aac_latm" | "opus";
+                            /** @description In hertz. Of AAC with SBR that of its core. */
+                            sample_rate: number;
+                            channels: number;
+                        } | null;
+                    };
                     /** Format: date-time */
                     observed_at?: string;
                     stats?: {
@@ -7067,6 +7311,38 @@ export interface operations {
                             token_plays: boolean;
                             /** @description SHA-256 of the play keys, in base64url. */
                             play_keys: string[];
+                            /**
+                             * @description What players see while no stream arrives.
+                             * @enum {string}
+                             */
+                            on_loss: "hold" | "freeze" | "slate";
+                            /** @description The digest of the image that may be needed, for `GET /relay/slate/{digest}`; null for none. */
+                            slate: string | null;
+                            /** @description The last one that a relay of the session has reported; null before. */
+                            stream_format: {
+                                video: {
+                                    /** @enum {string} */
+                                    codec: "h264" | "hevc";
+                                    /**
+                                     * @description `other` has no slate.
+                                     * @enum {string}
+                                     */
+                                    profile: "baseline" | "main" | "high" | "main10" | "high10" | "other";
+                                    /** @description In pixels. */
+                                    width: number;
+                                    height: number;
+                                    /** @description Pictures a second. */
+                                    frame_rate: number;
+                                };
+                                /** @description Null for a stream without audio, or with an unknown one. */
+                                audio: {
+                                    /** @enum {string} */
+                                    codec: "aac_adts" | "aac_latm" | "opus";
+                                    /** @description In hertz. Of AAC with SBR that of its core. */
+                                    sample_rate: number;
+                                    channels: number;
+                                } | null;
+                            } | null;
                         };
                         /** @description Only in replies to reports without a session: the session that the relay serves from now on, and what it admits by. Reports after it have this `session_id`. A relay that has lost its assignment gets it again. */
                         assignment?: {
@@ -7084,6 +7360,38 @@ export interface operations {
                                 token_plays: boolean;
                                 /** @description SHA-256 of the play keys, in base64url. */
                                 play_keys: string[];
+                                /**
+                                 * @description What players see while no stream arrives.
+                                 * @enum {string}
+                                 */
+                                on_loss: "hold" | "freeze" | "slate";
+                                /** @description The digest of the image that may be needed, for `GET /relay/slate/{digest}`; null for none. */
+                                slate: string | null;
+                                /** @description The last one that a relay of the session has reported; null before. */
+                                stream_format: {
+                                    video: {
+                                        /** @enum {string} */
+                                        codec: "h264" | "hevc";
+                                        /**
+                                         * @description `other` has no slate.
+                                         * @enum {string}
+                                         */
+                                        profile: "baseline" | "main" | "high" | "main10" | "high10" | "other";
+                                        /** @description In pixels. */
+                                        width: number;
+                                        height: number;
+                                        /** @description Pictures a second. */
+                                        frame_rate: number;
+                                    };
+                                    /** @description Null for a stream without audio, or with an unknown one. */
+                                    audio: {
+                                        /** @enum {string} */
+                                        codec: "aac_adts" | "aac_latm" | "opus";
+                                        /** @description In hertz. Of AAC with SBR that of its core. */
+                                        sample_rate: number;
+                                        channels: number;
+                                    } | null;
+                                } | null;
                             };
                             /** @description Instead of `admission`, for a relay that does not send `admission_revision`. */
                             stream_token?: string;
@@ -7106,6 +7414,34 @@ export interface operations {
             409: components["responses"]["instance_mismatch.invalid_transition.relay_replaced"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            500: components["responses"]["internal_error"];
+            503: components["responses"]["temporarily_unavailable"];
+        };
+    };
+    fetchSlate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description SHA-256 of the image in hexadecimal digits. */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": string;
+                };
+            };
+            401: components["responses"]["invalid_relay_auth"];
+            404: components["responses"]["not_found"];
             500: components["responses"]["internal_error"];
             503: components["responses"]["temporarily_unavailable"];
         };

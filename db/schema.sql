@@ -166,8 +166,12 @@ create table connections (
   stats_port   integer,
   created_at   timestamptz not null default now(),
   last_used_at timestamptz not null default now(),
+  on_loss      text        not null default 'freeze' check (on_loss = any (array['hold', 'freeze', 'slate'])),
   constraint connections_user_id_name_key unique (user_id, name)
 );
+
+create trigger connections_change_admission after update on connections for each row when (old.on_loss <> new.on_loss) execute function change_admission_by_connection();
+create trigger connections_delete_slate after update on connections for each row when (old.name is not null and new.name is null) execute function delete_slate_of_connection();
 
 create table ended_workflows (
   workflow_id   text        not null primary key,
@@ -686,6 +690,7 @@ create table relay_sessions (
   admission_revision      bigint      not null default 0,
   started_by_app          text,
   started_by_plugin       text,
+  stream_format           jsonb,
   constraint relay_sessions_check check ((state = 'stopped') = (stopped_at is not null)),
   constraint relay_sessions_check1 check ((state = 'grace') = (grace_ends_at is not null)),
   constraint relay_sessions_pair_token_sealed check ((pair_token_sealed is null) = (pair_token_hash is null)),
@@ -770,6 +775,19 @@ create table sign_in_failures (
   minute   timestamptz not null primary key,
   failures integer     not null
 );
+
+create table slates (
+  connection_label text        not null primary key references connections(label) on delete cascade,
+  user_id          uuid        not null references users(id) on delete cascade,
+  digest           text        not null check (digest ~ '^[0-9a-f]{64}$'),
+  image            bytea       not null check (length(image) >= 1 and length(image) <= 4194304),
+  created_at       timestamptz not null default now()
+);
+
+create index slates_digest on slates (digest);
+create index slates_user on slates (user_id);
+create trigger slates_change_admission after insert or delete on slates for each row execute function change_admission_by_slate();
+create trigger slates_change_admission_by_update after update on slates for each row when (old.digest <> new.digest) execute function change_admission_by_slate();
 
 create table stream_events (
   session_id            uuid        not null references relay_sessions(id) on delete cascade,
@@ -990,6 +1008,15 @@ begin
   return null;
 end $function$;
 
+create or replace function public.change_admission_by_connection()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform change_connection_admission(new.label);
+  return null;
+end $function$;
+
 create or replace function public.change_admission_by_key()
  returns trigger
  language plpgsql
@@ -999,6 +1026,25 @@ begin
   return null;
 end $function$;
 
+create or replace function public.change_admission_by_slate()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  perform change_connection_admission(coalesce(new.connection_label, old.connection_label));
+  return null;
+end $function$;
+
+create or replace function public.change_connection_admission(changed_label text)
+ returns void
+ language sql
+as $function$
+  update relay_sessions s set admission_revision = greatest(admission_revision + 1,
+    floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
+  from connections c
+  where c.label = changed_label and s.user_id = c.user_id and s.connection_id = c.name and s.state <> 'stopped'
+$function$;
+
 create or replace function public.change_relay_admission(changed_user_id uuid)
  returns void
  language sql
@@ -1007,6 +1053,15 @@ as $function$
     floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
   where user_id = changed_user_id and state <> 'stopped'
 $function$;
+
+create or replace function public.delete_slate_of_connection()
+ returns trigger
+ language plpgsql
+as $function$
+begin
+  delete from slates where connection_label = new.label;
+  return null;
+end $function$;
 
 create or replace function public.end_stream_record()
  returns trigger

@@ -5,6 +5,7 @@ export const refusals = {
   invalid_request: [400, 'The request is not valid.'],
   idempotency_key_required: [400, 'Send an Idempotency-Key header with a new UUIDv4 for each start.'],
   idempotency_key_invalid: [400, 'The Idempotency-Key header is not a UUIDv4.'],
+  invalid_image: [400, 'This image can not be used. Upload a PNG or JPEG of at most 4 MB and 4096 × 4096 pixels.'],
   token_invalid: [400, 'This link or token is no longer valid.'],
   unauthorized: [401, 'The access token is missing, expired or revoked. Sign in again.'],
   invalid_credentials: [401, 'The email address or password is incorrect.'],

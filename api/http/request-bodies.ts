@@ -6,7 +6,8 @@ import type { IncomingMessage } from 'node:http'
 import type { RouterContext } from '@koa/router'
 import { koaBody } from 'koa-body'
 import { BodyTooLargeError, bodyBytesMax, readBodyBytes } from '../../platform/koa/request-body.ts'
-import { Refusal } from './refusals.ts'
+import { Refusal, refusals } from './refusals.ts'
+import type { RawBody } from './served-route.ts'
 
 /** The empty encoding returns bytes; a decoder would replace invalid bytes without an error. */
 const parseDecompressed = koaBody({
@@ -70,14 +71,18 @@ async function readDecompressed(ctx: RouterContext): Promise<Buffer> {
 }
 
 /**
- * The body exactly as it was sent, for the verification of a signature. Refuses with `payload_too_large` and
- * `invalid_request`.
+ * The body exactly as it was sent. Refuses with `invalid_request`, and with `tooLarge` or `payload_too_large`.
  */
-export async function readBytes(req: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export async function readBytes(
+  req: IncomingMessage,
+  bytesMax: number,
+  tooLarge: RawBody['tooLarge'] = { code: 'payload_too_large', message: refusals.payload_too_large[1] },
+): Promise<Buffer> {
   try {
     return await readBodyBytes(req, bytesMax)
   } catch (error) {
-    if (error instanceof BodyTooLargeError) throw new Refusal('payload_too_large', { headers: { Connection: 'close' } })
+    if (error instanceof BodyTooLargeError)
+      throw new Refusal(tooLarge.code, { message: tooLarge.message, headers: { Connection: 'close' } })
     throw new Refusal('invalid_request', { message: 'The request body is incomplete.' })
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Context } from 'koa'
 import { listSecurityHeaders } from '../../platform/koa/security-headers.ts'
-import type { TextBody } from './replies.ts'
+import type { BytesBody, TextBody } from './replies.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -40,6 +40,13 @@ export function sendText(ctx: Context, status: number, body: TextBody | undefine
     headers.push('Content-Type', body.contentType, 'Content-Length', String(Buffer.byteLength(body.text)))
     ctx.res.writeHead(status, headers).end(body.text)
   }
+}
+
+export function sendBytes(ctx: Context, status: number, { contentType, bytes }: BytesBody): void {
+  ctx.respond = false
+  const headers = listHeaders(ctx)
+  headers.push('Content-Type', contentType, 'Content-Length', String(bytes.length))
+  ctx.res.writeHead(status, headers).end(bytes)
 }
 
 /** Sets the headers of a response that Koa sends, except those that its route has set. */

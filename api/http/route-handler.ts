@@ -9,7 +9,7 @@ import type { Reply } from './replies.ts'
 import { readBytes, readJson, requireJson } from './request-bodies.ts'
 import type { CheckOrigin } from './request-origin.ts'
 import type { Credentials, ReadHeader } from './requests.ts'
-import { addHeaders, send, sendText } from './responses.ts'
+import { addHeaders, send, sendBytes, sendText } from './responses.ts'
 import type { Admitted, ServedRoute } from './served-route.ts'
 
 export type HandleRoute = (ctx: RouterContext) => Promise<void>
@@ -23,7 +23,8 @@ export function createRouteHandler(route: ServedRoute, checkOrigin: CheckOrigin)
     const query = route.query ? parseInput(route.query, ctx.query, 'query') : {}
     if (isForgeable && route.method === 'POST') requireJson(ctx)
     const body = route.body ? parseInput(route.body, await readJson(ctx), 'body') : {}
-    const bytes = route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax)
+    const bytes =
+      route.bytesMax === undefined ? noBytes : await readBytes(ctx.req, route.bytesMax, route.rawBody?.tooLarge)
     const userAgent = (header('user-agent') ?? '').slice(0, 256)
     const { req: incoming, state } = ctx
     const { headers } = incoming
@@ -69,7 +70,7 @@ const repeatOvertaken =
     }
   }
 
-function sendReply(ctx: RouterContext, { status, body, text, headers, waitedSeconds }: Reply): void {
+function sendReply(ctx: RouterContext, { status, body, text, content, headers, waitedSeconds }: Reply): void {
   ctx.state.waitedSeconds = waitedSeconds
   // The connection belongs to another protocol now.
   if (status === 101) {
@@ -78,7 +79,8 @@ function sendReply(ctx: RouterContext, { status, body, text, headers, waitedSeco
     return
   }
   if (headers) addHeaders(ctx, headers)
-  if (text) sendText(ctx, status, text)
+  if (content) sendBytes(ctx, status, content)
+  else if (text) sendText(ctx, status, text)
   else send(ctx, status, body)
 }
 

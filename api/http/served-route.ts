@@ -1,6 +1,7 @@
 /** A route as it is served, whatever it is about. */
 import type { z } from 'zod'
 import type { Deprecation } from './deprecation.ts'
+import type { RefusalCode } from './refusals.ts'
 import type { Reply } from './replies.ts'
 import type { Credentials, Request } from './requests.ts'
 
@@ -8,7 +9,7 @@ import type { Credentials, Request } from './requests.ts'
 export type ObjectSchema = z.ZodType<Record<string, unknown>>
 
 export interface ServedRoute {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the base path, with parameters as `{name}`. */
   readonly path: string
   readonly params?: ObjectSchema
@@ -16,6 +17,8 @@ export interface ServedRoute {
   readonly body?: ObjectSchema
   /** Set instead of `body` for a raw body of any content type, with this size limit. */
   readonly bytesMax?: number
+  /** What is said of a raw body beside its size; without it the reference describes JSON. */
+  readonly rawBody?: RawBody
   /** Sets `Cache-Control: no-store`, because the response contains a secret. */
   readonly secret?: true
   /** Set for a route that is going to be left out: every reply says since when, and when that may happen. */
@@ -25,6 +28,12 @@ export interface ServedRoute {
   /** Refuses the request, or passes what is known of its caller on to the handler. */
   admit(credentials: Credentials): Promise<Admitted>
   handle(request: Request): Promise<Reply> | Reply
+}
+
+export interface RawBody {
+  readonly contentTypes: readonly string[]
+  /** The refusal in place of `payload_too_large`. */
+  readonly tooLarge: { readonly code: RefusalCode; readonly message: string }
 }
 
 export interface Admitted {

@@ -63,7 +63,15 @@ const describeDeprecation = ({ deprecated }: Route): string[] =>
 
 function describeBody(route: Route, converter: SchemaConverter): object | undefined {
   if (route.bytesMax !== undefined) {
-    const schema = { type: 'object', description: `The raw body, at most ${route.bytesMax / 1024} KiB.` }
+    const description = `The raw body, at most ${route.bytesMax / 1024} KiB.`
+    if (route.rawBody) {
+      const schema = { type: 'string', format: 'binary', description }
+      return {
+        required: true,
+        content: Object.fromEntries(route.rawBody.contentTypes.map((type) => [type, { schema }])),
+      }
+    }
+    const schema = { type: 'object', description }
     return { required: true, content: describeJson(schema, route.examples?.requests) }
   }
   if (!route.body) return undefined

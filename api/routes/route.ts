@@ -23,7 +23,7 @@ interface Parts<
   Body extends ObjectSchema,
   Name extends ReadName | undefined,
 > extends OperationText,
-    Pick<ServedRoute, 'bytesMax' | 'secret' | 'deprecated'> {
+    Pick<ServedRoute, 'bytesMax' | 'rawBody' | 'secret' | 'deprecated'> {
   /** For the caller `user`: read in the statement that admits the request, and so without another round trip. */
   readonly reads?: Name
   readonly params?: Params

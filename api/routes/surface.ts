@@ -49,4 +49,6 @@ const withMethod =
 
 export const get = withMethod('GET')
 export const post = withMethod('POST')
+export const put = withMethod('PUT')
+export const patch = withMethod('PATCH')
 export const del = withMethod('DELETE')

@@ -3,6 +3,7 @@
  * that its relays take again. A deleted one keeps its label, without its name, until its account is erased.
  */
 import { connectionsMax } from '../../domain/relay/connections.ts'
+import { type OnLoss, onLossDefault } from '../../domain/relay/on-loss.ts'
 import { first, hasRow, type Sql } from '../connection.ts'
 
 /** Whether the account has the connection, or may have another one. The caller has locked the account. */
@@ -16,7 +17,7 @@ export const hasConnection = async (sql: Sql, userId: string, name: string): Pro
 
 /** Stores that a relay is started for a connection. @returns the statement. */
 export const useConnection = (tx: Sql, userId: string, name: string) => tx`
-  insert into connections as c (user_id, name) values (${userId}, ${name})
+  insert into connections as c (user_id, name, on_loss) values (${userId}, ${name}, ${onLossDefault})
   on conflict (user_id, name) do update set last_used_at = now()`
 
 export interface ConnectionRow {
@@ -25,22 +26,33 @@ export interface ConnectionRow {
   readonly lastUsedAt: Date
   /** The live session of the connection; null when it has none. */
   readonly sessionId: string | null
+  /** What its players see while no stream arrives. */
+  readonly onLoss: OnLoss
+  /** The digest of its image; null when it has none. */
+  readonly slate: string | null
 }
+
+const columns = (sql: Sql) => sql`c.name, c.created_at, c.last_used_at, c.on_loss, (
+      select id from relay_sessions s where s.user_id = c.user_id and s.connection_id = c.name and s.state <> 'stopped'
+      order by s.command = 'disconnect', s.created_at desc limit 1) as session_id,
+      (select digest from slates where connection_label = c.label) as slate`
 
 /** The connections of an account, the one that was used last first. */
 export const listConnections = async (sql: Sql, userId: string): Promise<ConnectionRow[]> =>
   sql<ConnectionRow[]>`
-    select c.name, c.created_at, c.last_used_at, (
-      select id from relay_sessions s where s.user_id = c.user_id and s.connection_id = c.name and s.state <> 'stopped'
-      order by s.command = 'disconnect', s.created_at desc limit 1) as session_id
-    from connections c where c.user_id = ${userId} and c.name is not null
+    select ${columns(sql)} from connections c where c.user_id = ${userId} and c.name is not null
     order by c.last_used_at desc, c.name`
+
+export const findConnection = async (sql: Sql, userId: string, name: string): Promise<ConnectionRow | undefined> =>
+  first(
+    sql<ConnectionRow[]>`select ${columns(sql)} from connections c where c.user_id = ${userId} and c.name = ${name}`,
+  )
 
 /** `in_use`: the connection has a live session, or begins to have one. */
 export type DeleteOutcome = 'deleted' | 'in_use' | 'not_found'
 
 /**
- * Deletes a connection with its play keys. Its row is locked, so that a start of the same moment is either seen or
+ * Deletes a connection with its play keys; a trigger deletes its image. Its row is locked, so that a start of the same moment is either seen or
  * makes a new one.
  */
 export async function deleteConnection(tx: Sql, userId: string, name: string): Promise<DeleteOutcome> {

@@ -34,19 +34,19 @@ export interface StreamFormat {
 /** Of a picture that is encoded as a slate. */
 export const pictureSideMax = 8_192
 export const frameRateMax = 240
-const sampleRateMax = 96_000
-const channelsMax = 8
+export const sampleRateMax = 96_000
+export const channelsMax = 8
 
 /** As relays and the API exchange it. */
 export interface ReportedStreamFormat {
   readonly video: {
-    readonly codec: string
-    readonly profile: string
+    readonly codec: VideoFormat['codec']
+    readonly profile: VideoFormat['profile']
     readonly width: number
     readonly height: number
     readonly frame_rate: number
   }
-  readonly audio: { readonly codec: string; readonly sample_rate: number; readonly channels: number } | null
+  readonly audio: { readonly codec: AudioFormat['codec']; readonly sample_rate: number; readonly channels: number } | null
 }
 
 export const showStreamFormat = ({ video, audio }: StreamFormat): ReportedStreamFormat => ({

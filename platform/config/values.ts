@@ -18,6 +18,8 @@ export const rateLimitDefaults = {
   relay_active: 60,
   /** The list of ended sessions, and one session with its transitions. */
   relay_history: 60,
+  /** Uploads of images for connections. */
+  slate_upload: 10,
   /** Look-ups by pair token from one network. */
   pair: 30,
   /** Look-ups by the token of a share link from one network. */

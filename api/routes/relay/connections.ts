@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { deleteConnection, listConnections } from '../../../db/relay/connections.ts'
 import { connectionsMax } from '../../../domain/relay/connections.ts'
+import { onLossModes } from '../../../domain/relay/on-loss.ts'
 import { present } from '../../http/present.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { noContent, ok } from '../../http/replies.ts'
@@ -9,14 +10,34 @@ import { id, timestamp } from '../../http/schemas.ts'
 import { route } from '../route.ts'
 import { ConnectionId } from '../schemas.ts'
 
-const ConnectionView = z
+export const ConnectionView = z
   .object({
     name: z.string(),
     session_id: id.nullable().describe('The live session of the connection; null when it has none.'),
     created_at: timestamp,
     last_used_at: timestamp.describe('The last start of a relay for it.'),
+    on_loss: z
+      .enum(onLossModes)
+      .describe(
+        'What players see while no stream arrives. `hold`: nothing is sent. `freeze`: the last picture again, with silence. `slate`: an image, with silence.',
+      ),
+    slate: z
+      .string()
+      .nullable()
+      .describe(
+        'SHA-256 of its own image in hexadecimal digits; null when it has none, and the built-in one is shown.',
+      ),
   })
   .meta({ id: 'Connection' })
+
+export const exampleConnection = {
+  name: 'default',
+  session_id: null,
+  created_at: '2026-08-01T18:30:00.000Z',
+  last_used_at: '2026-08-01T18:30:00.000Z',
+  on_loss: 'slate',
+  slate: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+}
 
 export const list = route.userOrApp({
   id: 'listConnections',
@@ -34,7 +55,7 @@ export const remove = route.user({
   id: 'deleteConnection',
   summary: 'Delete a connection',
   description:
-    'Deletes a connection without a live session, and its play keys. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.',
+    'Deletes a connection without a live session, with its play keys and its image. Its ended sessions stay. A later start for the same name makes a new connection, which may have other addresses.',
   params: z.object({ name: ConnectionId }),
   answers: { 204: null },
   refuses: ['not_found', 'connection_in_use'],

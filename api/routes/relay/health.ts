@@ -15,6 +15,7 @@ import {
   findRelayAdmission,
   type RelayAdmission,
   recordPlayKeyUse,
+  recordStreamFormat,
   toRelayAdmission,
 } from '../../../db/relay-admissions.ts'
 import { openStreamToken } from '../../../db/sealed-tokens.ts'
@@ -23,16 +24,20 @@ import { assignmentStatus } from '../../../domain/fleet/instance-assignment.ts'
 import { unboundWaitSecondsMax } from '../../../domain/fleet/warm-instances.ts'
 import { heldReportSecondsMax, watchedReportSeconds } from '../../../domain/relay/health.ts'
 import { ingestEngines, readIngest } from '../../../domain/relay/ingest.ts'
+import { chooseSlate, onLossModes } from '../../../domain/relay/on-loss.ts'
 import { relayRefusals } from '../../../domain/relay/refusals.ts'
 import { isInGraceFor, relayStates } from '../../../domain/relay/session.ts'
+import { readStreamFormat, showStreamFormat } from '../../../domain/relay/stream-format.ts'
 import type { Sealing } from '../../../platform/sealing.ts'
 import type { OperationExamples } from '../../http/operation-text.ts'
 import { Refusal } from '../../http/refusals.ts'
 import { ok, type Reply } from '../../http/replies.ts'
 import { id, storableText } from '../../http/schemas.ts'
 import type { Services } from '../../services.ts'
+import { builtInSlate } from '../../slates/built-in-slate.ts'
 import { route } from '../route.ts'
 import { ReportedEvents, recordReportedEvents } from './reported-events.ts'
+import { StreamFormat } from './reported-formats.ts'
 import { ReportedPathEvents, recordReportedPathEvents } from './reported-path-events.ts'
 
 /**
@@ -115,6 +120,9 @@ const Body = z.object({
   used_play_keys: lenient(z.array(z.string().regex(/^[\w-]{43}$/)).max(64)).describe(
     'SHA-256 of the play keys that were used since the last report, in base64url.',
   ),
+  stream_format: lenient(StreamFormat).describe(
+    'The format of the stream, until a report with it was accepted, and again when it changes. A replacement of the relay gets it with its `admission`.',
+  ),
   observed_at: z.iso.datetime({ offset: true }).optional(),
   stats: Stats.optional(),
 })
@@ -127,6 +135,14 @@ const Admission = z
       .describe('HMAC-SHA256 of the stream token, with its key. Both in base64url.'),
     token_plays: z.boolean().describe('Whether the stream token admits players too.'),
     play_keys: z.array(z.string()).describe('SHA-256 of the play keys, in base64url.'),
+    on_loss: z.enum(onLossModes).describe('What players see while no stream arrives.'),
+    slate: z
+      .string()
+      .nullable()
+      .describe('The digest of the image that may be needed, for `GET /relay/slate/{digest}`; null for none.'),
+    stream_format: StreamFormat.nullable().describe(
+      'The last one that a relay of the session has reported; null before.',
+    ),
   })
   .describe('What the relay recognises the callers by that it admits.')
 
@@ -209,6 +225,12 @@ const reportExamples: OperationExamples = {
               },
               token_plays: true,
               play_keys: ['kL9pO8iU7yT6rE5wQ4aS3dF2gH1jK0lZxXcCvVbBnNm'],
+              on_loss: 'slate',
+              slate: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+              stream_format: {
+                video: { codec: 'hevc', profile: 'main', width: 1920, height: 1080, frame_rate: 59.94 },
+                audio: { codec: 'aac_adts', sample_rate: 48_000, channels: 2 },
+              },
             },
             binding: 1,
           },
@@ -258,6 +280,8 @@ async function reportBound(sessionId: string, body: ReportBody, sender: Sender, 
     throw new Refusal(isReplaced ? 'relay_replaced' : 'instance_mismatch')
   }
   await announce(sessionId, session, body, services)
+  const format = readStreamFormat(body.stream_format)
+  if (format) await recordStreamFormat(sql, sessionId, format)
   if (body.used_play_keys?.length) await recordPlayKeyUse(sql, sessionId, body.used_play_keys)
   const events = eventsOf(body)
   await recordReportedEvents(sessionId, session, events, services)
@@ -379,11 +403,17 @@ const presentAdmission = ({
   streamToken,
   canTokenPlay,
   playKeys,
+  onLoss,
+  slate,
+  streamFormat,
 }: RelayAdmission): z.input<typeof Admission> => ({
   revision,
   stream_token: streamToken,
   token_plays: canTokenPlay,
   play_keys: [...playKeys],
+  on_loss: onLoss,
+  slate: chooseSlate(onLoss, slate, builtInSlate().digest),
+  stream_format: streamFormat && showStreamFormat(streamFormat),
 })
 
 /** @param knowsAdmissions false for a relay of a former version, which gets the stream token itself. */
