@@ -49,7 +49,9 @@ const imageLicences: Readonly<Record<string, string>> = {
 export async function thirdPartyNotices(): Promise<string> {
   const lock = JSON.parse(await read('package-lock.json')) as { packages: Record<string, LockedPackage> }
   const locked = Object.entries(lock.packages).filter(([path, { dev }]) => path && !dev)
-  const isForOnePlatform = ([, { os, cpu }]: (typeof locked)[number]) => Boolean(os ?? cpu)
+  // Those for WebAssembly name no platform, and come with packages that do.
+  const isForOnePlatform = ([path, { os, cpu }]: (typeof locked)[number]) =>
+    Boolean(os ?? cpu) || /-wasm32(\/|$)/.test(path)
   const everywhere = locked.filter((entry) => !isForOnePlatform(entry))
   const texts = new Map<string, { text: string; owners: Map<string, Set<string>> }>()
   const withoutText: Package[] = []

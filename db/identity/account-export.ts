@@ -158,7 +158,7 @@ export const exportedTables: readonly ExportedTable[] = [
     columns: words(`
       id user_id connection_id region state reason detail created_at active_at grace_started_at grace_ends_at stopped_at command
       command_initiator commanded_at instance_id relay_host relay_name relay_host_v6 srtla_port publish_port play_port
-      stats_port may_move ending_soon_notified_at started_by_app started_by_plugin`),
+      stats_port may_move ending_soon_notified_at started_by_app started_by_plugin stream_format`),
     leftOut: {
       binding: internal,
       pair_token_sealed: secret,
@@ -190,7 +190,12 @@ export const exportedTables: readonly ExportedTable[] = [
   },
   {
     table: 'connections',
-    columns: words('label user_id name srtla_port publish_port play_port stats_port created_at last_used_at'),
+    columns: words('label user_id name srtla_port publish_port play_port stats_port created_at last_used_at on_loss'),
+    leftOut: {},
+  },
+  {
+    table: 'slates',
+    columns: words('connection_label user_id digest image created_at'),
     leftOut: {},
   },
   {
@@ -277,6 +282,7 @@ export const unexportedTables: Readonly<Record<string, string>> = {
 const expressions: Readonly<Record<string, string>> = {
   // Bytes that a provider sent, which need not be UTF-8.
   'billing_events.body': `encode(body, 'base64') as body`,
+  'slates.image': `encode(image, 'base64') as image`,
   // As arrays with one element for each 10 s: up to number `record_slot` since 1970, or from `began_at` on.
   'relay_health.record_points': 'show_stream_points(pack_stream_points(record_points)) as record_points',
   'stream_records.points': 'show_stream_points(points) as points',
@@ -288,7 +294,7 @@ const expressions: Readonly<Record<string, string>> = {
 type ExportedRow = Readonly<Record<string, unknown>>
 
 /**
- * The account's rows by table, with the names of columns as in the schema. Bodies of webhooks are in base64.
+ * The account's rows by table, with the names of columns as in the schema. Bodies of webhooks and images are in base64.
  * @param tx a snapshot, so that the tables agree.
  */
 export async function exportAccount(tx: Sql, userId: string): Promise<Record<string, readonly ExportedRow[]>> {

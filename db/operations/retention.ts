@@ -154,6 +154,7 @@ export const boundedTables = {
     'notification_settings',
     'connections',
     'play_keys',
+    'slates',
     'usage_days',
     'trials',
   ],
