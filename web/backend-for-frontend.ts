@@ -74,7 +74,7 @@ const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT']
  * Routes for operators, relays and the billing provider, which a browser must not reach with a visitor's cookies, and
  * the mailbox, which the API shows to this machine only.
  */
-const excludedPaths = /^\/api\/v1\/(admin|relay\/health|billing\/webhook|mailbox)(\/|$)/i
+const excludedPaths = /^\/api\/v1\/(admin|relay\/(health|slate)|billing\/webhook|mailbox)(\/|$)/i
 
 const isForwardedPath = (path: string): boolean =>
   path.startsWith('/api/v1/') && isPlainPath(path) && !excludedPaths.test(path)

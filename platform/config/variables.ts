@@ -168,7 +168,7 @@ export const variables = {
   SVC_ACCOUNT_DELETION_SECONDS: api(seconds(1, 90 * 86_400, 604_800),
     'Time in which the deletion of an account can be taken back; 7 days by default. Afterwards the account is erased.'),
   SVC_RATE_LIMITS: api(z.string().default('').pipe(rateLimits),
-    'Requests a minute that override the defaults: `relay_start=6,login=5`. `relay_history` (60 per user) counts the list of ended sessions, the reads of one session, the list and the deletion of connections, and share links. `shared` (60 per network) counts who opens them.'),
+    'Requests a minute that override the defaults: `relay_start=6,login=5`. `relay_history` (60 per user) counts the list of ended sessions, the reads of one session, the list, the changes and the deletion of connections, and share links. `slate_upload` (10 per user) counts uploads of images for connections. `shared` (60 per network) counts who opens them.'),
   SVC_OBS_PROVIDER_ID: apiAndSite(obsProviderId.optional(),
     '1 to 32 lower-case letters, digits and hyphens, such as `relays-example-net`: the id of this service for the [OBS source](#apps) and our OBS script, which no other service in the world may have, and which never changes. Without it no app can be connected, and the pages of the site offer none. `npm start` generates one.'),
   SVC_OAUTH_SIGNING_KEYS: api(signingKeys.optional(),

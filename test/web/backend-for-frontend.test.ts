@@ -87,6 +87,7 @@ describe('in front of the API', async () => {
     ['GET', '/Admin/users'],
     ['GET', '/admin'],
     ['POST', '/relay/health'],
+    ['GET', `/relay/slate/${'0'.repeat(64)}`],
     ['POST', '/billing/webhook'],
     ['GET', '/no/such/thing'],
     ['GET', '/auth/session/'],

@@ -90,6 +90,9 @@ async function fillTables({ userId, authSessionId }: GivenUser): Promise<void> {
   await sql`insert into share_links (session_id, user_id, token_hash) values (${sessionId}, ${userId}, ${hash})`
   await sql`insert into connections (user_id, name) values (${userId}, 'cam')`
   await sql`
+    insert into slates (connection_label, user_id, digest, image)
+    select label, user_id, ${'ab'.repeat(32)}, 'picture' from connections where user_id = ${userId}`
+  await sql`
     insert into play_keys (user_id, kind, name, key_sealed, key_hash) values (${userId}, 'own', 'Studio', 'hidden', ${hash})`
   await sql`
     insert into relay_replacements (session_id, binding, instance_id, replaced_by, cause, failed_at, last_report_at)

@@ -26,7 +26,14 @@ describe('a connection', () => {
     expect(await list(user)).toEqual([])
     const { session_id } = (await user.start({ connection_id: 'phone' })).body.session
     expect(await list(user)).toEqual([
-      { name: 'phone', session_id, created_at: expect.any(String), last_used_at: expect.any(String) },
+      {
+        name: 'phone',
+        session_id,
+        created_at: expect.any(String),
+        last_used_at: expect.any(String),
+        on_loss: 'freeze',
+        slate: null,
+      },
     ])
   })
 
