@@ -52,8 +52,8 @@ export const findConnection = async (sql: Sql, userId: string, name: string): Pr
 export type DeleteOutcome = 'deleted' | 'in_use' | 'not_found'
 
 /**
- * Deletes a connection with its play keys; a trigger deletes its image. Its row is locked, so that a start of the same moment is either seen or
- * makes a new one.
+ * Deletes a connection with its play keys; a trigger deletes its image. Its row is locked, so that a start of the same
+ * moment is either seen or makes a new one.
  */
 export async function deleteConnection(tx: Sql, userId: string, name: string): Promise<DeleteOutcome> {
   const locked = await first(tx<{ label: string }[]>`

@@ -137,7 +137,7 @@ export async function sendOperation(
   const response = await fetch(url + pathOf(operation, values), {
     method: operation.method,
     headers: {
-      ...(operation.method === 'POST' ? { 'Content-Type': 'application/json' } : {}),
+      ...(['POST', 'PATCH'].includes(operation.method) ? { 'Content-Type': 'application/json' } : {}),
       ...requiredHeaders(operation),
       ...headers,
     },
