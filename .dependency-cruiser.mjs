@@ -65,11 +65,21 @@ const allowedImportsInApi = {
   'relay-session-tokens.ts': [],
   'metrics/': [],
   'identity/': ['http/', 'deliveries.ts'],
+  'slates/': ['http/', 'identity/'],
   'apps/': ['http/', 'identity/'],
   'live/': ['http/', 'views/', 'identity/', 'apps/'],
-  'services.ts': ['views/', 'billing-event-recorder.ts', 'metrics/', 'identity/', 'apps/', 'live/'],
+  'services.ts': ['views/', 'billing-event-recorder.ts', 'metrics/', 'identity/', 'slates/', 'apps/', 'live/'],
   'admission/': ['http/', 'identity/', 'apps/', 'live/', 'services.ts'],
-  'routes/': ['http/', 'views/', 'relay-session-tokens.ts', 'identity/', 'apps/', 'services.ts', 'admission/'],
+  'routes/': [
+    'http/',
+    'views/',
+    'relay-session-tokens.ts',
+    'identity/',
+    'slates/',
+    'apps/',
+    'services.ts',
+    'admission/',
+  ],
   'openapi/': ['http/', 'views/', 'identity/', 'admission/', 'routes/'],
 }
 
