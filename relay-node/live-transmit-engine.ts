@@ -9,13 +9,15 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { delimiter } from 'node:path'
 import { findProgram } from '../platform/find-program.ts'
+import { type Command, endedWithRelay, unbuffered } from './child-command.ts'
 import { now } from './clock.ts'
 import type { Engine, EngineEnd } from './engine.ts'
 import type { Log } from './log.ts'
 import type { Peer } from './peer.ts'
+import type { Slates } from './slates/slates.ts'
 import type { Role } from './stream-access.ts'
 import { type Player, StreamFanOut } from './stream-fan-out.ts'
-import { Stage, type StageOptions } from './transport-stream/stage.ts'
+import { Stage } from './transport-stream/stage.ts'
 
 const program = 'srt-live-transmit'
 /** A process without a connection ends after this time. */
@@ -37,22 +39,18 @@ const latencyMillisDefault = 120
 export const findLiveTransmit = (searchPath: string): string | undefined =>
   findProgram(program, searchPath.split(delimiter))
 
-/**
- * How the program is run: by `setpriv`, which makes the kernel end it with its relay. Only Linux has it.
- */
-export function liveTransmitCommand(path: string, searchPath: string): readonly [string, ...string[]] {
-  const setpriv = process.platform === 'linux' ? findProgram('setpriv', searchPath.split(delimiter)) : undefined
-  return setpriv === undefined ? [path] : [setpriv, '--pdeathsig', 'KILL', '--', path]
-}
+export const liveTransmitCommand = (path: string, searchPath: string): Command =>
+  endedWithRelay(unbuffered([path], searchPath), searchPath)
 
 export interface LiveTransmitOptions {
   /** See {@link liveTransmitCommand}. */
-  readonly command: readonly [string, ...string[]]
+  readonly command: Command
   /** Encrypts both ends. Has no character that an address would encode, since the program does not decode addresses. */
   readonly passphrase?: string | undefined
   /** The least latency of a publisher with several network paths. */
   readonly srtlaLatencyMillisMin?: number | undefined
-  readonly findSlate?: StageOptions['findSlate'] | undefined
+  /** Without them a gap shows the last picture. */
+  readonly slates?: Slates | undefined
   /** Streams pass as they are, to compare with. */
   readonly isStageOff?: boolean | undefined
   readonly log: Log
@@ -72,7 +70,7 @@ export function createLiveTransmitEngine({
   command: [path, ...prefix],
   passphrase,
   srtlaLatencyMillisMin,
-  findSlate = () => undefined,
+  slates,
   isStageOff,
   log,
 }: LiveTransmitOptions): Engine {
@@ -81,7 +79,7 @@ export function createLiveTransmitEngine({
     send: (data, newest) => fanOut.write(data, newest),
     flush: (newest) => fanOut.flush(newest),
     newestPlayer: () => fanOut.newest,
-    findSlate,
+    findSlate: (format) => slates?.find(format),
     now,
     isOff: isStageOff,
   })
@@ -109,7 +107,9 @@ export function createLiveTransmitEngine({
     const listener = `srt://${address}:${port}?${query}`
     const addresses = role === 'publish' ? [listener, 'file://con'] : ['file://con', listener]
     const limits = [`-t:${connectSecondsMax}`, '-tm:1']
-    const child = spawn(path, [...prefix, '-q', '-a:no', '-chunk:1316', ...limits, ...addresses], {
+    // From its standard input the program reads ten packets before it sends the first of them, unless it is limited.
+    const reading = role === 'play' ? ['-buffering:1'] : []
+    const child = spawn(path, [...prefix, '-q', '-a:no', '-chunk:1316', ...reading, ...limits, ...addresses], {
       stdio: [role === 'play' ? 'pipe' : 'ignore', role === 'publish' ? 'pipe' : 'ignore', 'pipe'],
       env: {},
     })
@@ -151,11 +151,16 @@ export function createLiveTransmitEngine({
   return {
     name: 'srt-live-transmit',
     open,
-    showOnLoss: (picture) => stage.show(picture),
+    showOnLoss(picture) {
+      slates?.want(picture.slate)
+      if (picture.format !== null) slates?.prepare(picture.format.video)
+      stage.show(picture)
+    },
     streamFormat: () => stage.format,
     timeline: () => stage.timeline,
     async close() {
       stage.close()
+      slates?.close()
       await Promise.all(
         [...children].map(async (child) => {
           const closed = once(child, 'close')

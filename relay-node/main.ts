@@ -13,6 +13,7 @@ import { chooseListeningHosts } from './listening-hosts.ts'
 import { createLiveTransmitEngine, findLiveTransmit, liveTransmitCommand } from './live-transmit-engine.ts'
 import { createLog, type Log } from './log.ts'
 import { readSettings, type Settings, SettingsError } from './settings.ts'
+import { Slates } from './slates/slates.ts'
 import { createSlsEngine } from './sls-engine.ts'
 import { writeStateFile } from './state-file.ts'
 import { startStatsServer } from './stats-server.ts'
@@ -141,12 +142,13 @@ async function run(settings: Settings): Promise<number> {
 
 /** @returns undefined for a relay that refuses streams, for example where no engine is installed. */
 function chooseEngine(settings: Settings, log: Log): Engine | undefined {
-  const { engine, searchPath, srtPassphrase, srtlaLatencyMillisMin, sls, instanceId } = settings
+  const { engine, searchPath, srtPassphrase, srtlaLatencyMillisMin, sls, instanceId, apiUrl, authSecret } = settings
   if (sls !== undefined) return createSlsEngine({ server: sls, streamName: instanceId, log })
   const path = engine === 'none' ? undefined : findLiveTransmit(searchPath)
   if (path !== undefined) {
     const command = liveTransmitCommand(path, searchPath)
-    return createLiveTransmitEngine({ command, passphrase: srtPassphrase, srtlaLatencyMillisMin, log })
+    const slates = new Slates({ apiUrl, authSecret, searchPath, log })
+    return createLiveTransmitEngine({ command, passphrase: srtPassphrase, srtlaLatencyMillisMin, slates, log })
   }
   if (engine === 'srt-live-transmit') throw new SettingsError(['SVC_RELAY_ENGINE: srt-live-transmit is not installed'])
   log('warn', 'this relay forwards no video: srt-live-transmit is not installed (Debian and Ubuntu: srt-tools)', {})
