@@ -28,6 +28,13 @@ import { ThroughputCap } from './throughput-cap.ts'
 
 /** SRT's own limit (SRTO_PEERIDLETIMEO). Callers send a keepalive every second. */
 const idleMillisMax = 5_000
+/**
+ * After this time without a packet a publisher gives way to another caller. Its connection goes on when none comes, as
+ * that of an encoder whose links have all vanished for a while.
+ */
+const quietMillisMax = 1_500
+/** Sweeps with more time between them mean that this process stood still: packets wait that nothing has read. */
+const sweepGapMillisMax = 1_000
 const playersMax = 8
 
 export interface GateOptions {
@@ -64,6 +71,9 @@ export class SrtGate {
   readonly #limitedLog: Log
   readonly #starts = new StartBudget()
   #lastCallAt: number | undefined
+  #sweptAt: number | undefined
+  /** When the process went on after it had stood still. */
+  #wokenAt = Number.NEGATIVE_INFINITY
   readonly #cookies = new HandshakeCookies()
   /**
    * SRTLA has its own, so that a flood of inductions with forged addresses does not keep out an encoder that has
@@ -140,8 +150,10 @@ export class SrtGate {
 
   /** Closes the connections whose peers have vanished. */
   sweep(now: number): void {
+    if (this.#sweptAt !== undefined && now - this.#sweptAt > sweepGapMillisMax) this.#wokenAt = now
+    this.#sweptAt = now
     for (const connection of this.#all()) {
-      if (now - connection.counters.lastAt > idleMillisMax) connection.close('timed out')
+      if (this.#quietMillis(connection, now) > idleMillisMax) connection.close('timed out')
     }
     this.#cookies.sweep(now)
   }
@@ -206,7 +218,7 @@ export class SrtGate {
     const { engine } = this.#options
     if (role === 'publish') this.#lastCallAt = now
     const access = judgeAccess(role, streamId, this.#admission)
-    const objection = fault ?? access.objection ?? this.#findConflict(role, peer)
+    const objection = fault ?? access.objection ?? this.#findConflict(role, peer, now)
     if (objection !== undefined) this.#refuse(role, peer, conclusion, objection)
     else if (engine === undefined) this.#refuse(role, peer, conclusion, 'down')
     else if (this.#starts.take(role, peer.host, now))
@@ -217,10 +229,18 @@ export class SrtGate {
     this.#refusals.refuse(peer, conclusion, rejection, () => this.#options.onRefused?.(rejection, role))
   }
 
-  #findConflict(role: Role, peer: Peer): Rejection | undefined {
+  #findConflict(role: Role, peer: Peer, now: number): Rejection | undefined {
     const others = [...this.#connections[role].values()].filter((connection) => connection.peer.key !== peer.key)
-    if (role === 'publish') return others.length === 0 ? undefined : 'conflict'
+    if (role === 'publish') return others.every((other) => this.#isQuiet(other, now)) ? undefined : 'conflict'
     return others.length < playersMax ? undefined : 'overload'
+  }
+
+  #isQuiet(connection: SrtConnection, now: number): boolean {
+    return this.#quietMillis(connection, now) > quietMillisMax
+  }
+
+  #quietMillis({ counters }: SrtConnection, now: number): number {
+    return now - Math.max(counters.lastAt, this.#wokenAt)
   }
 
   #open(engine: Engine, role: Role, call: Call, peer: Peer, now: number): void {
@@ -228,6 +248,7 @@ export class SrtGate {
     const connections = this.#connections[role]
     this.#refusals.withdraw(peer)
     connections.get(peer.key)?.close('replaced by a new connection from the same address')
+    if (role === 'publish') this.publisher?.close('it was quiet, and another publisher has come')
     const cap = role === 'publish' ? new ThroughputCap(capMbps) : undefined
     const connection = new SrtConnection({
       role,

@@ -7,6 +7,7 @@ import type { Role } from '../../relay-node/stream-access.ts'
 import {
   acknowledgement,
   conclusion,
+  control,
   data,
   extension,
   handshake,
@@ -135,19 +136,57 @@ describe('nothing reaches the engine', () => {
   })
 })
 
-test('a second publisher is refused while the first lives, and admitted five seconds after it vanished', async () => {
-  const { gate, opened } = await givenGate()
-  const [first, second] = [createCaller('192.0.2.1:5000'), createCaller('192.0.2.2:5000')]
-  await admit(gate, first)
+describe('a second publisher', () => {
+  /** Sweeps as the relay does. */
+  const pass = (gate: SrtGate, from: number, until: number) => {
+    for (let now = from; now <= until; now += 500) gate.sweep(now)
+  }
+  const callers = () => [1, 2, 3].map((n) => createCaller(`192.0.2.${n}:5000`)) as [Caller, Caller, Caller]
 
-  gate.sweep(5_900)
-  call(gate, second, publish)
-  expect(await rejectionOf(second)).toBe(2409)
+  test('is refused while the first sends anything, and takes its place after 1.5 s without a packet', async () => {
+    const { gate, opened } = await givenGate()
+    const [first, second, third] = callers()
+    await admit(gate, first)
 
-  gate.sweep(6_100)
-  await admit(gate, second)
-  expect(gate.publisher?.peer.key).toBe(second.peer.key)
-  expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
+    pass(gate, 1_000, 2_500)
+    gate.receive('publish', control(1, Buffer.alloc(4), { destination: engineSocketId }), first.peer, 2_500)
+    call(gate, second, publish, { now: 4_000 })
+    expect(await rejectionOf(second)).toBe(2409)
+    expect(gate.publisher?.peer.key).toBe(first.peer.key)
+
+    call(gate, third, publish, { now: 4_001 })
+    expect(gate.publisher?.peer.key).toBe(third.peer.key)
+    expect(first.last().equals(shutdown(77))).toBe(true)
+    await eventually(() => gate.publisher?.isOpen, Boolean)
+    expect(opened.map(({ isClosed }) => isClosed)).toEqual([true, false])
+  })
+
+  test('that is not admitted leaves a quiet one in its place, which goes on within the time of SRT', async () => {
+    const { gate } = await givenGate()
+    const [first, stranger, player] = callers()
+    await admit(gate, first)
+    pass(gate, 1_000, 5_500)
+    call(gate, stranger, publish.replace(token, 'Zz99Zz99'), { now: 5_600 })
+    call(gate, player, play, { role: 'play', now: 5_600 })
+    gate.receive('publish', data(1, { destination: engineSocketId }), first.peer, 5_900)
+    pass(gate, 6_000, 10_500)
+    expect(gate.publisher?.peer.key).toBe(first.peer.key)
+    gate.sweep(11_000)
+    expect(gate.publisher).toBeUndefined()
+  })
+
+  test('does not take the place of one whose packets this process could not read meanwhile', async () => {
+    const { gate } = await givenGate()
+    const [first, second, third] = callers()
+    await admit(gate, first)
+    pass(gate, 1_000, 1_500)
+    gate.sweep(8_000)
+    call(gate, second, publish, { now: 8_001 })
+    expect(await rejectionOf(second)).toBe(2409)
+    pass(gate, 8_500, 9_500)
+    call(gate, third, publish, { now: 9_501 })
+    expect(gate.publisher?.peer.key).toBe(third.peer.key)
+  })
 })
 
 test('a publisher that ends its connection makes room at once, and one that forges its end does not', async () => {
