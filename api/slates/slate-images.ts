@@ -6,11 +6,10 @@ import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Metadata, Sharp, SharpOptions } from 'sharp'
 import type { SlateImage } from '../../db/relay/slates.ts'
+import { slateBytesMax, slateSideMax } from '../../domain/relay/slates.ts'
 import { Refusal } from '../http/refusals.ts'
 import { createFairQueue, type FairQueueBounds, NotStartedError } from '../identity/fair-queue.ts'
 
-export const slateBytesMax = 4 * 1024 * 1024
-export const slateSideMax = 4096
 /** The encoded image fits in these. Players see it in the size of their stream. */
 const encodedWidthMax = 1920
 const encodedHeightMax = 1080

@@ -5,7 +5,8 @@ import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 import { describe, expect, test } from 'vitest'
 import { Refusal } from '../../../api/http/refusals.ts'
-import { createSlateImages, slateSideMax } from '../../../api/slates/slate-images.ts'
+import { createSlateImages } from '../../../api/slates/slate-images.ts'
+import { slateSideMax } from '../../../domain/relay/slates.ts'
 
 const uploader = { userId: 'a user', socket: new EventEmitter().setMaxListeners(100) as Socket }
 const images = createSlateImages()
