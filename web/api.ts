@@ -35,14 +35,16 @@ export interface ApiTimeouts {
   /** Of requests that the API answers from its database. */
   readonly millis: number
   /**
-   * Of requests during which the API may call another service, or wait for a workflow or for a password to be hashed.
+   * Of requests during which the API may call another service, or wait for a workflow, for a password to be hashed or
+   * for an image to be converted.
    */
   readonly slowMillis: number
 }
 
 const defaultTimeouts: ApiTimeouts = { millis: 5000, slowMillis: 20_000 }
 
-const slowPaths = /\/api\/v1\/(admin|billing|auth\/(oauth|merge|login|signup|password|email|account))(\/|$)/
+const slowPaths =
+  /\/api\/v1\/(admin|billing|relay\/connections\/[^/]+\/slate|auth\/(oauth|merge|login|signup|password|email|account))(\/|$)/
 
 export function createApi(apiUrl: string, { millis, slowMillis }: ApiTimeouts = defaultTimeouts): Api {
   const timeoutMillis = ({ method, url }: Request): number =>

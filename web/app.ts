@@ -146,7 +146,7 @@ function mountPage(router: Router, page: PageRoute, site: Site): void {
     if (hasExpiredAccessToken(ctx) && !page.allowsCrossSiteEntry && !isRecentlyRenewed(ctx))
       return redirectToRenewal(ctx)
     try {
-      return sendResult(ctx, site, await page.handle(await createVisit(ctx, site)))
+      return sendResult(ctx, site, await page.handle(await createVisit(ctx, site, page)))
     } catch (error) {
       if (!(error instanceof SignInExpiredError)) throw error
       if (!isRecentlyRenewed(ctx)) return redirectToRenewal(ctx)

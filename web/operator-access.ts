@@ -47,7 +47,7 @@ export async function openOperatorPage(ctx: Context, page: PageRoute, site: Site
     return { redirectTo: signInPathFor(page, ctx) }
   }
   try {
-    return await page.handle(await createVisit(ctx, site))
+    return await page.handle(await createVisit(ctx, site, page))
   } catch (error) {
     if (error instanceof OperatorSessionEndedError)
       return { redirectTo: signInPathFor(page, ctx), cookies: [endedOperatorCookie] }

@@ -12,6 +12,11 @@ export interface Visit {
   readonly query: URLSearchParams
   /** The fields of a posted form; empty for other requests. */
   readonly form: URLSearchParams
+  /**
+   * The posted form of a route with `hasFiles`. Read after the API has accepted the visitor's access token, since the
+   * form is held in memory. Throws `BodyTooLargeError`.
+   */
+  readFormWithFiles(bytesMax: number): Promise<FormData>
   /** Scheme, host and port of this site in a browser. */
   readonly origin: string
   /** Host and port that the browser asked for, which may be others. */
@@ -130,6 +135,8 @@ export interface PageRoute {
   readonly caller: 'anyone' | 'user' | 'operator'
   /** Of a form: the page to open after a visitor had to sign in. `/` unless given. */
   readonly returnTo?: string
+  /** Of a form with files: `form` is empty, and the page reads the form itself. */
+  readonly hasFiles?: true
   /** Whether other sites link to it on purpose. It must work without Strict cookies. */
   readonly allowsCrossSiteEntry?: true
   readonly handle: PageHandler

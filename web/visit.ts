@@ -8,8 +8,8 @@ import { readApiError } from './api-client.ts'
 import { readReferencePage } from './api-reference.ts'
 import { isExpired, readAccessToken, readCookie } from './cookies.ts'
 import { createOperatorClient } from './operator-session.ts'
-import type { Visit } from './page.ts'
-import { parseForm, readRequestBody } from './request-body.ts'
+import type { PageRoute, Visit } from './page.ts'
+import { parseForm, readFormWithFiles, readRequestBody } from './request-body.ts'
 
 /** The API rejected the access token of the request. */
 export class SignInExpiredError extends Error {
@@ -33,14 +33,19 @@ interface Deps {
   readonly config: SiteConfig
 }
 
-export async function createVisit(ctx: Context, { api, config }: Deps): Promise<Visit> {
+export async function createVisit(
+  ctx: Context,
+  { api, config }: Deps,
+  { hasFiles }: Pick<PageRoute, 'hasFiles'>,
+): Promise<Visit> {
   const bearer = readAccessToken(ctx)
   const visitor = visitorOf(ctx)
-  const form = ctx.method === 'POST' ? parseForm(await readRequestBody(ctx.req)) : new URLSearchParams()
+  const form = ctx.method === 'POST' && !hasFiles ? parseForm(await readRequestBody(ctx.req)) : new URLSearchParams()
   return {
     params: ctx.params as Record<string, string>,
     query: new URLSearchParams(ctx.search),
     form,
+    readFormWithFiles: (bytesMax) => readFormWithFiles(ctx.req, bytesMax),
     origin: new URL(config.siteUrl).origin,
     host: ctx.host,
     config,

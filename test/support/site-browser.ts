@@ -10,8 +10,8 @@ import { type Page, readPage } from './site-page.ts'
 const stepsMax = 12
 
 interface RequestOptions {
-  /** Sent as a form; text and bytes are sent unchanged. */
-  readonly body?: Readonly<Record<string, string>> | string | Uint8Array
+  /** Sent as a form, with files as `multipart/form-data`; text and bytes are sent unchanged. */
+  readonly body?: Readonly<Record<string, string>> | FormData | string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
   /** `Sec-Fetch-Site`: a page of the site, of another site, of a sibling host, or the address bar (`none`). */
   readonly from?: 'same-origin' | 'cross-site' | 'same-site' | 'none'
@@ -28,7 +28,7 @@ export interface Reply {
 interface RawRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string | Uint8Array | undefined
+  readonly body?: string | Uint8Array | undefined
 }
 
 /** Uses `node:http`, since `fetch` sets Fetch Metadata itself. */
@@ -45,6 +45,16 @@ async function exchange(url: URL, { method, headers, body }: RawRequest): Promis
   return { status: response.statusCode ?? 0, headers: new Headers(entries), text, json: () => JSON.parse(text) }
 }
 
+/** The bytes of a body, and the content type of a form. */
+async function encodeBody(body: RequestOptions['body']): Promise<{ bytes?: string | Uint8Array; type?: string }> {
+  if (body === undefined) return {}
+  if (typeof body === 'string' || body instanceof Uint8Array) return { bytes: body }
+  if (!(body instanceof FormData))
+    return { bytes: new URLSearchParams(body).toString(), type: 'application/x-www-form-urlencoded' }
+  const encoded = new Response(body)
+  return { bytes: new Uint8Array(await encoded.arrayBuffer()), type: encoded.headers.get('content-type') ?? '' }
+}
+
 export class Browser {
   readonly cookies = new CookieJar()
 
@@ -54,7 +64,7 @@ export class Browser {
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Reply> {
     const { body, headers = {}, from = 'same-origin' } = options
     const url = new URL(path, this.home)
-    const isForm = typeof body === 'object' && !(body instanceof Uint8Array)
+    const { bytes, type } = await encodeBody(body)
     const cookie = this.cookies.headerFor(url, { strict: from !== 'cross-site' })
     const reply = await exchange(url, {
       method,
@@ -62,10 +72,10 @@ export class Browser {
         'Sec-Fetch-Site': from,
         'Sec-Fetch-Mode': 'cors',
         ...(cookie ? { Cookie: cookie } : {}),
-        ...(isForm ? { 'Content-Type': 'application/x-www-form-urlencoded' } : {}),
+        ...(type ? { 'Content-Type': type } : {}),
         ...headers,
       },
-      body: isForm ? new URLSearchParams(body).toString() : body,
+      body: bytes,
     })
     this.cookies.store(url, reply.headers.getSetCookie())
     return reply
@@ -86,7 +96,7 @@ export class Browser {
   /** Posts a form to the address as a page of the site would. */
   post(
     path: string,
-    fields: Readonly<Record<string, string>>,
+    fields: Readonly<Record<string, string>> | FormData,
     options: Omit<RequestOptions, 'body'> = {},
   ): Promise<Page> {
     return this.#navigate('POST', path, { from: 'same-origin', ...options, body: fields })
@@ -109,7 +119,7 @@ export class Browser {
   async #navigate(firstMethod: string, firstPath: string, options: RequestOptions): Promise<Page> {
     const { from = 'none', body: firstBody, headers } = options
     let [method, path, site, body] = [firstMethod, firstPath, from, firstBody]
-    if (method === 'GET' && typeof body === 'object' && !(body instanceof Uint8Array)) {
+    if (method === 'GET' && typeof body === 'object' && !(body instanceof Uint8Array || body instanceof FormData)) {
       const url = new URL(path, this.home)
       for (const [name, value] of Object.entries(body)) url.searchParams.set(name, value)
       ;[path, body] = [url.pathname + url.search, undefined]
