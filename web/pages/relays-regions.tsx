@@ -19,7 +19,7 @@ export function RegionChoice({ regions, capacities, selected }: RegionChoiceProp
   const preselected = regions.length > 1 ? autoRegion : regions[0]?.region
   const checked = isOffered(selected) ? selected : preselected
   return (
-    <fieldset class="regions">
+    <fieldset class="option-cards">
       <legend>Region</legend>
       {regions.length > 1 ? (
         <label>
