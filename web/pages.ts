@@ -30,7 +30,9 @@ import * as accountWithdrawals from './pages/account-withdrawals.tsx'
 import * as approval from './pages/approval.tsx'
 import * as confirmEmail from './pages/confirm-email.tsx'
 import * as connect from './pages/connect.tsx'
+import * as connection from './pages/connection.tsx'
 import * as connectionKitQr from './pages/connection-kit-qr.tsx'
+import * as connections from './pages/connections.tsx'
 import * as emailVerification from './pages/email-verification.tsx'
 import * as firstSteps from './pages/first-steps.tsx'
 import * as forgotPassword from './pages/forgot-password.tsx'
@@ -59,7 +61,7 @@ import * as signUp from './pages/sign-up.tsx'
 import * as status from './pages/status.tsx'
 import * as usage from './pages/usage.tsx'
 
-type Options = Pick<PageRoute, 'returnTo' | 'allowsCrossSiteEntry'>
+type Options = Pick<PageRoute, 'returnTo' | 'allowsCrossSiteEntry' | 'hasFiles'>
 type Caller = PageRoute['caller']
 
 const get = (path: string, caller: Caller, handle: PageHandler, options: Options = {}): PageRoute => ({
@@ -119,6 +121,10 @@ export const pages: readonly PageRoute[] = [
   post('/relays/hide-first-steps', user, firstSteps.hide, formOn('/relays')),
   get('/relays/:session_id/qr/:file', user, connectionKitQr.show),
   get('/relays/:session_id/links', user, relays.showLinks),
+  get('/connections', user, connections.list),
+  get('/connections/:name', user, connection.show),
+  post('/connections/:name', user, connection.save, { returnTo: '/connections', hasFiles: true }),
+  post('/connections/:name/slate/remove', user, connection.removeSlate, formOn('/connections')),
   get('/history', user, history.list),
   get('/usage', user, usage.show),
   get('/usage.csv', user, usage.csv),

@@ -28,8 +28,12 @@ export const show: PageHandler = () => ({
 const Outages = () => (
   <>
     <p>
-      While your stream is away, OBS stays connected to the relay. It shows the last picture, frozen, and its controls
-      say that the source is playing. Nothing in OBS notices that your stream is gone, so nothing switches by itself.
+      While your stream is away, OBS stays connected to the relay. It shows a still picture, and its controls say that
+      the source is playing. Nothing in OBS notices that your stream is gone, so nothing switches by itself.
+    </p>
+    <p>
+      You choose the picture for each <a href="/connections">connection</a>: the last one, with silence, or one of
+      yours. With “Nothing” OBS keeps the last picture by itself. After 30 minutes the relay sends no picture any more.
     </p>
     <p>
       When the stream comes back, so does the picture. You never have to touch the source. Only without a relay the
@@ -68,7 +72,7 @@ const Ways = () => (
     </dd>
     <dt>A Media Source</dt>
     <dd>
-      Shows the frozen picture until the stream is back. Add a <a href="/help/scene-switching">scene switcher</a>.
+      Shows the still picture until the stream is back. Add a <a href="/help/scene-switching">scene switcher</a>.
     </dd>
     <dt>The script</dt>
     <dd>

@@ -25,8 +25,9 @@ export const show: PageHandler = ({ origin }) => ({
 const Why = () => (
   <>
     <p>
-      When your stream breaks off, <a href="/help/obs">OBS can’t see it</a>: it shows the last picture, frozen. The
-      relay knows within two seconds. The script and scene switchers ask it, and change the scene for you.
+      When your stream breaks off, <a href="/help/obs">OBS can’t see it</a>: it shows the last picture, or the one that
+      you have chosen for the <a href="/connections">connection</a>. The relay knows within two seconds. The script and
+      scene switchers ask it, and change the scene for you. They see the stream as lost whatever picture players get.
     </p>
     <p>Use one of them. Two switchers would work against each other.</p>
   </>

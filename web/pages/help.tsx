@@ -103,8 +103,8 @@ const Plugin = () => (
 const Obs = () => (
   <>
     <p>
-      OBS can’t see that a stream is gone: it shows the last picture, frozen. A script or a scene switcher shows another
-      scene until the stream is back.
+      OBS can’t see that a stream is gone: it shows the last picture, or one that you choose for the{' '}
+      <a href="/connections">connection</a>. A script or a scene switcher shows another scene until the stream is back.
     </p>
     <p class="row">
       <a class="link" href="/help/obs">

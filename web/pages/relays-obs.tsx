@@ -23,8 +23,9 @@ export const ConnectObs = ({ origin, canConnectApps, sessions }: ConnectObsProps
         Connect OBS
       </h2>
       <p class="muted">
-        {canConnectApps ? 'Choose one of three ways. ' : ''}When your stream breaks off, OBS shows the last picture:{' '}
-        {canConnectApps ? 'the script, or ' : ''}a <a href="/help/scene-switching">scene switcher</a>
+        {canConnectApps ? 'Choose one of three ways. ' : ''}When your stream breaks off, OBS shows the last picture, or{' '}
+        <a href="/connections">one that you choose</a>: {canConnectApps ? 'the script, or ' : ''}a{' '}
+        <a href="/help/scene-switching">scene switcher</a>
         {canConnectApps ? ',' : ''} shows another scene. <a href="/help/obs">More about OBS</a>
       </p>
       <div class="ways">

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Session } from '../api-replies.ts'
 import type { Bitrates } from '../charts/bitrate-lines.ts'
 import { Icon } from '../icons.tsx'
+import { isPlainSegment } from '../plain-path.ts'
 import { Clock, TimeLeft } from '../time-text.tsx'
 import { ConnectionKit } from './connection-kit.tsx'
 import { kitStatesOf } from './kit-steps.tsx'
@@ -97,6 +98,11 @@ function Status({ session, region, bitrates }: RelaySessionProps) {
         <a class="link" href={`/history/${id}`} id={`details-${id}`}>
           Details<span class="unseen"> of {name}</span>
         </a>
+        {isPlainSegment(name) ? (
+          <a class="link" href={`/connections/${name}`} id={`connection-${id}`}>
+            If it drops<span class="unseen">: what players of {name} see</span>
+          </a>
+        ) : null}
         {session.ingest?.publishing ? (
           <a class="link" href={`/relays/${id}/links`} id={`links-${id}`} target="_blank" rel="noopener noreferrer">
             How are my links?<span class="unseen"> of {name}, in a new tab</span>

@@ -91,6 +91,9 @@ const Head = ({ entitlement }: { readonly entitlement: Entitlement | undefined }
       <p class="unseen" role="status" data-announcements />
       <span class="muted" role="status" data-freshness />
       {entitlement ? <RelaysInUse entitlement={entitlement} /> : null}
+      <a class="link" href="/connections">
+        Connections
+      </a>
       <a class="link" href="/relays">
         <Icon name="refresh-cw" />
         Refresh
