@@ -1,0 +1,66 @@
+/**
+ * What a player receives while publishers vanish and return, judged packet by packet. `npm run soak -- picture` has
+ * fifty kills of each mode and longer outages, and writes the figures to docs/proof/picture.json.
+ */
+import { expect, test, vi } from 'vitest'
+import { givenFolder } from '../relay-node/running.ts'
+import { longPlays, type Play, shortOutage, shortPlays } from './picture/acts.ts'
+import { decode } from './picture/decoded-frames.ts'
+import { makeSlate } from './picture/encodings.ts'
+import { errorsOf, type Recording, summarize, writeProof } from './picture/figures.ts'
+import { judge } from './picture/judgement.ts'
+import { type Mode, modes, perform } from './picture/scene.ts'
+
+/** The file for the figures of the long form. */
+const proofFile = process.env.PICTURE_PROOF
+const seed = Number(process.env.PICTURE_SEED ?? 36)
+const kills = Number(process.env.PICTURE_KILLS ?? 50)
+
+vi.setConfig({ testTimeout: proofFile === undefined ? 180_000 : 3_600_000 })
+
+/** Without data. After it the players of `freeze` and `slate` get a picture. */
+const pictureMillis = 2_000
+/** For the SRT latencies of both ends, and a busy machine. */
+const slackMillis = 1_500
+
+async function record(mode: Mode, play: Play, slate: Buffer): Promise<Recording> {
+  const { publishers, recorder, isConnected, gaps } = await perform(mode, play.acts, slate)
+  const judgement = judge(publishers, recorder)
+  const decoded = await decode(recorder.received, givenFolder())
+  const recording = { mode, name: play.name, gaps, isConnected, judgement, decoded }
+  process.stdout.write(`[picture] ${mode}, ${play.name}: ${JSON.stringify(summarize([recording]))}\n`)
+  return recording
+}
+
+/** What a relay that repairs the timeline holds in each recording. */
+function expectWholeTimeline(recording: Recording): void {
+  const { mode, judgement, decoded, gaps } = recording
+  const details = JSON.stringify(recording, null, 1)
+  const { 'PCR apart': apart = 0 } = judgement.errors
+  // With `hold` the clock passes the pause in one step.
+  expect(errorsOf(recording) - (mode === 'hold' ? apart : 0), details).toBe(0)
+  expect(decoded.stepsBack, details).toBe(0)
+  expect(judgement.offsetChangeMillis, details).toBeLessThanOrEqual(20)
+  expect(judgement.startsWithoutKeyFrame, details).toBe(0)
+  expect(judgement.damagedUnits, details).toBeLessThanOrEqual(2 * gaps)
+  expect(judgement.arrivedUnits / judgement.sentUnits, details).toBeGreaterThanOrEqual(0.99)
+  if (mode === 'hold') return
+  expect(decoded.largestStepMillis, details).toBeLessThanOrEqual(pictureMillis + slackMillis)
+  expect(judgement.soundGapMillis, details).toBeLessThanOrEqual(slackMillis)
+}
+
+test('players have one timeline with pictures and sound while publishers vanish and return', async () => {
+  const slate = await makeSlate()
+  const recordings: Recording[] = []
+  for (const play of proofFile === undefined ? shortPlays : longPlays(seed, kills)) {
+    const others = proofFile === undefined ? [record('freeze', shortOutage, slate)] : []
+    recordings.push(...(await Promise.all([...modes.map((mode) => record(mode, play, slate)), ...others])))
+    if (proofFile !== undefined) await writeProof(proofFile, seed, recordings)
+  }
+  expect(recordings.every(({ isConnected }) => isConnected)).toBe(true)
+  for (const recording of recordings.filter(({ mode }) => mode !== 'off')) expectWholeTimeline(recording)
+  // The judges see what they judge.
+  const off = summarize(recordings.filter(({ mode }) => mode === 'off'))
+  expect(off.streamErrors).toBeGreaterThan(0)
+  expect(off.startsWithoutKeyFrame).toBeGreaterThan(0)
+})
