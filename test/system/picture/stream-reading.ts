@@ -61,7 +61,12 @@ interface Track {
 
 interface OpenUnit {
   readonly from: number
+  to: number
   readonly parts: Buffer[]
+  /** Infinite for a unit that ends where the next one begins. */
+  missingBytes: number
+  /** The clock reference when it began. */
+  readonly pcrTicks: number | undefined
   isWhole: boolean
 }
 
@@ -117,7 +122,7 @@ class Reader {
   }
 
   #readPcr(packet: Buffer): void {
-    const ticks = packet.readUInt32BE(6) * 2 + ((packet[10] ?? 0) >> 7)
+    const ticks = packet.readUInt32BE(6) * 2 + ((packet[10] ?? 0) >> 7) + (packet.readUInt16BE(10) & 0x1ff) / 300
     const last = this.#pcrTicks
     this.#pcrTicks = ticks
     if (last === undefined) return
@@ -132,9 +137,17 @@ class Reader {
     const track = this.#tracks.get(pid)
     if (track === undefined) return
     if (startsUnit) {
-      this.#closeUnit(pid, track, at)
-      this.#open.set(pid, { from: at, parts: [payload], isWhole: true })
-    } else this.#open.get(pid)?.parts.push(payload)
+      this.#closeUnit(pid, track)
+      const length = payload.length >= 6 ? payload.readUInt16BE(4) : 0
+      const missingBytes = length === 0 ? Number.POSITIVE_INFINITY : 6 + length
+      this.#open.set(pid, { from: at, to: at, parts: [], missingBytes, pcrTicks: this.#pcrTicks, isWhole: true })
+    }
+    const open = this.#open.get(pid)
+    if (open === undefined) return
+    open.parts.push(payload)
+    open.to = at + packetBytes
+    open.missingBytes -= payload.length
+    if (open.missingBytes <= 0) this.#closeUnit(pid, track)
   }
 
   #readPat(payload: Buffer): void {
@@ -161,7 +174,7 @@ class Reader {
     }
   }
 
-  #closeUnit(pid: number, { kind, type }: Track, to: number): void {
+  #closeUnit(pid: number, { kind, type }: Track): void {
     const open = this.#open.get(pid)
     this.#open.delete(pid)
     if (!open?.isWhole) return
@@ -174,19 +187,27 @@ class Reader {
     const pts = readTime(pes, 9)
     const dts = (pes[7] ?? 0) & 0x40 ? readTime(pes, 14) : pts
     const payload = pes.subarray(9 + (pes[8] ?? 0), length === 0 ? undefined : 6 + length)
-    this.#checkTimes(pid, pts, dts)
+    this.#checkTimes(pid, pts, dts, open.pcrTicks)
     const isKeyFrame = kind === 'video' && hasKeyFrame(payload, type === 0x24)
-    this.units.push({ kind, pts, dts, hash: hash('sha1', payload, 'base64url'), isKeyFrame, from: open.from, to })
+    this.units.push({
+      kind,
+      pts,
+      dts,
+      hash: hash('sha1', payload, 'base64url'),
+      isKeyFrame,
+      from: open.from,
+      to: open.to,
+    })
   }
 
-  #checkTimes(pid: number, pts: number, dts: number): void {
+  #checkTimes(pid: number, pts: number, dts: number, pcrTicks: number | undefined): void {
     const last = this.#lastDts.get(pid)
     this.#lastDts.set(pid, dts)
     if (last !== undefined && ticksBetween(last, dts) <= 0)
       this.#fail('DTS falls', `PID ${pid}: by ${-ticksBetween(last, dts) / ticksPerMilli} ms`)
     if (ticksBetween(dts, pts) < 0) this.#fail('PTS before DTS', `PID ${pid}`)
-    if (this.#pcrTicks !== undefined && ticksBetween(this.#pcrTicks, dts) < 0)
-      this.#fail('PCR after DTS', `PID ${pid}: by ${-ticksBetween(this.#pcrTicks, dts) / ticksPerMilli} ms`)
+    if (pcrTicks !== undefined && ticksBetween(pcrTicks, dts) < 0)
+      this.#fail('PCR after DTS', `PID ${pid}: by ${-ticksBetween(pcrTicks, dts) / ticksPerMilli} ms`)
   }
 }
 
@@ -210,7 +231,7 @@ function findSync(data: Buffer, from: number): number {
   return data.length
 }
 
-/** The last unit of each PID is left out, since only the next one shows that it is whole. */
+/** Units without a length are left out at the end, since only the next one shows that they are whole. */
 export function readStream(data: Buffer): Reading {
   const reader = new Reader()
   let packets = 0
@@ -219,5 +240,5 @@ export function readStream(data: Buffer): Reading {
     packets += 1
     at = data[at] === syncByte ? at + packetBytes : findSync(data, at)
   }
-  return { units: reader.units, errors: reader.errors, packets }
+  return { units: reader.units.toSorted((a, b) => a.from - b.from), errors: reader.errors, packets }
 }
