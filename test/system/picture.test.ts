@@ -29,6 +29,8 @@ async function record(mode: Mode, play: Play, slate: Buffer): Promise<Recording>
   const decoded = await decode(recorder.received, givenFolder())
   const recording = { mode, name: play.name, gaps, isConnected, judgement, decoded }
   process.stdout.write(`[picture] ${mode}, ${play.name}: ${JSON.stringify(summarize([recording]))}\n`)
+  if (mode !== 'off' && judgement.firstErrors.length > 0)
+    process.stdout.write(`[picture] ${mode}, ${play.name}: ${judgement.firstErrors.join('; ')}\n`)
   return recording
 }
 
