@@ -6,6 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { renderCapacity } from './capacity.ts'
 import { drawGrowth } from './growth-plots.ts'
+import { type PictureProof, renderPicture } from './picture-proof.ts'
 import { type Result, renderPage, resultNames } from './proof-page.ts'
 import type { Row } from './rows.ts'
 
@@ -15,12 +16,12 @@ const docs = fileURLToPath(new URL('../docs/', import.meta.url))
 export const pages = ['proof.md', 'performance.md'].map((name) => `${docs}${name}`)
 
 /** Undefined when the file does not exist. */
-async function readJson(name: string): Promise<Result> {
+async function readJson<Content = Result>(name: string): Promise<Content | undefined> {
   const text = await readFile(`${docs}proof/${name}.json`, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })
-  return text === undefined ? undefined : (JSON.parse(text) as Result)
+  return text === undefined ? undefined : (JSON.parse(text) as Content)
 }
 
 async function readRows(name: string): Promise<readonly Row[]> {
@@ -28,8 +29,12 @@ async function readRows(name: string): Promise<readonly Row[]> {
   return Array.isArray(rows) ? rows : []
 }
 
-const readResult = async (name: string): Promise<Result> =>
-  name === 'capacity' ? renderCapacity(await readRows('growth'), await readRows('bench')) : readJson(name)
+async function readResult(name: string): Promise<Result> {
+  if (name === 'capacity') return renderCapacity(await readRows('growth'), await readRows('bench'))
+  if (name !== 'picture') return readJson(name)
+  const proof = await readJson<PictureProof>(name)
+  return proof && renderPicture(proof)
+}
 
 /** The figures as they have to be, by the path of the file; none without measurements. */
 export async function renderPlots(): Promise<ReadonlyMap<string, string>> {

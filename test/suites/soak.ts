@@ -49,6 +49,16 @@ const soaks: Readonly<Record<string, Soak>> = {
     command: [...systemTest, 'test/system/obs.test.ts'],
     variables: { OBS_PROOF: 'docs/proof/obs.json' },
   },
+  picture: {
+    what: 'feeds the stage 10 million damaged packets, then kills fifty publishers in each mode, of a --seed, and writes docs/proof/picture.json (45 minutes)',
+    command: [
+      'sh',
+      '-c',
+      `npx vitest run test/relay-node/transport-stream/fuzz.test.ts && ${systemTest.join(' ')} test/system/picture.test.ts`,
+    ],
+    variables: { PICTURE_FUZZ_PACKETS: '10000000', PICTURE_PROOF: 'docs/proof/picture.json' },
+    options: { seed: 'PICTURE_SEED', kills: 'PICTURE_KILLS', packets: 'PICTURE_FUZZ_PACKETS' },
+  },
   'obs-script': {
     what: 'switches scenes of OBS by the script over a bad network, of a --seed, for half an hour or --seconds (32 minutes)',
     command: [...systemTest, 'test/system/obs-script-network.test.ts'],
