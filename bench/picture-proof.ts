@@ -59,5 +59,6 @@ export function renderPicture({ seed, measuredAt, machine, load, modes }: Pictur
     ['at the player', ...names.map((name) => `\`${name}\``)],
     ...lines.map(([what, show]) => [what, ...Object.values(modes).map((figures) => String(show(figures)))]),
   ])
-  return `Measured ${measuredAt.replace('T', ' ').slice(0, 16)} UTC, seed ${seed}, ${machine}, load average ${load}.\n\n${table}`
+  const time = measuredAt.replace('T', ' ').slice(0, 16)
+  return `Measured ${time} UTC, seed ${seed}, ${machine}, load average ${load}.\n\n${table}`
 }

@@ -50,7 +50,7 @@ const soaks: Readonly<Record<string, Soak>> = {
     variables: { OBS_PROOF: 'docs/proof/obs.json' },
   },
   picture: {
-    what: 'feeds the stage 10 million damaged packets, then kills fifty publishers in each mode, of a --seed, and writes docs/proof/picture.json (45 minutes)',
+    what: 'feeds the stage 10 million damaged packets, then kills fifty publishers in each mode, of a --seed, and writes docs/proof/picture.json (50 minutes)',
     command: [
       'sh',
       '-c',

@@ -1,4 +1,7 @@
-/** Streams that were encoded before, so that publishing them costs little. Each picture and each sound is unlike any other. */
+/**
+ * Streams that were encoded before, so that publishing them costs little. Each picture and each sound is unlike any
+ * other.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, rename } from 'node:fs/promises'
