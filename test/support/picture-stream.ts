@@ -6,6 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { atEnd } from './at-end.ts'
+import { beepSource, flashFilter } from './beats.ts'
 import { endChild, withParent } from './obs-process.ts'
 import { pictureFilter } from './picture-code.ts'
 
@@ -23,6 +24,8 @@ export interface PictureStreamOptions {
   readonly kbps?: number
   /** In milliseconds, of the SRT connection. */
   readonly latency?: number
+  /** A flash and a beep at each second of the stream's time instead of a tone, for {@link startBeatJudge}. */
+  readonly hasBeats?: boolean
 }
 
 export interface PictureStream {
@@ -34,10 +37,15 @@ export interface PictureStream {
   start(): void
   /** Changes the bitrate without a break. */
   setKbps(kbps: number): void
+  /** When the latest encoder gave its first bytes, which are those of a key frame; undefined before. */
+  firstBytesAt(): number | undefined
 }
 
 /** Starts the stream, and ends it after the tests of the file. @param url as in `connect.srt_url`. */
-export function startPictureStream(url: string, { kbps = 1_500, latency = 200 }: PictureStreamOptions = {}) {
+export function startPictureStream(
+  url: string,
+  { kbps = 1_500, latency = 200, hasBeats = false }: PictureStreamOptions = {},
+) {
   let bitrate = kbps
   let calls: Calls | undefined
   const end = async (signal: NodeJS.Signals) => {
@@ -48,11 +56,16 @@ export function startPictureStream(url: string, { kbps = 1_500, latency = 200 }:
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     start() {
-      calls ??= keepCalling(`${url}&mode=caller&latency=${latency}`, () => bitrate)
+      calls ??= keepCalling(
+        `${url}&mode=caller&latency=${latency}`,
+        () => startEncoder(hasBeats),
+        () => bitrate,
+      )
     },
     setKbps(changed) {
       bitrate = changed
     },
+    firstBytesAt: () => calls?.firstBytesAt(),
   }
   stream.start()
   atEnd(stream.kill)
@@ -61,16 +74,22 @@ export function startPictureStream(url: string, { kbps = 1_500, latency = 200 }:
 
 interface Calls {
   end(signal: NodeJS.Signals): Promise<void>
+  firstBytesAt(): number | undefined
 }
 
 /** Calls with a new encoder each time. */
-function keepCalling(url: string, kbps: () => number): Calls {
+function keepCalling(url: string, encode: () => ChildProcess, kbps: () => number): Calls {
   const over = new AbortController()
   let children: readonly ChildProcess[] = []
+  let firstBytesAt: number | undefined
   const run = async () => {
     while (!over.signal.aborted) {
-      const [encoder, caller] = [startEncoder(), startCaller(url)]
+      const [encoder, caller] = [encode(), startCaller(url)]
       children = [encoder, caller]
+      firstBytesAt = undefined
+      encoder.stdout?.once('data', () => {
+        firstBytesAt = Date.now()
+      })
       const timer = fillUp(encoder, caller, kbps)
       await Promise.race([once(caller, 'exit'), once(encoder, 'exit')])
       clearInterval(timer)
@@ -86,17 +105,23 @@ function keepCalling(url: string, kbps: () => number): Calls {
       for (const child of children.toReversed()) await endChild(child, signal)
       await running
     },
+    firstBytesAt: () => firstBytesAt,
   }
 }
 
-function startEncoder(): ChildProcess {
-  const sound = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000,arealtime']
+function startEncoder(hasBeats: boolean): ChildProcess {
+  const tone = hasBeats ? beepSource : 'sine=frequency=440:sample_rate=48000'
+  const sound = ['-f', 'lavfi', '-i', `${tone},arealtime`]
   const video = ['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-g', '30', '-pix_fmt', 'yuv420p']
   const [program = '', ...args] = withParent('ffmpeg', '-nostdin', '-loglevel', 'error', '-f', 'lavfi', '-i')
   const output = ['-c:a', 'aac', '-b:a', '64k', '-flush_packets', '1', '-f', 'mpegts', 'pipe:1']
-  return spawn(program, [...args, pictureFilter(), ...sound, ...video, ...output], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
+  return spawn(
+    program,
+    [...args, hasBeats ? `${pictureFilter()},${flashFilter}` : pictureFilter(), ...sound, ...video, ...output],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
 }
 
 function startCaller(url: string): ChildProcess {
