@@ -13,6 +13,7 @@ import { measureMemory } from './memory.ts'
 import { measureMetricsPage } from './metrics-page.ts'
 import { measureFirstTask, measureReadyAndStop, type RelayBench } from './relay-latency.ts'
 import { findTransmit } from './relay-program.ts'
+import { measureStage } from './relay-stage.ts'
 import { measureVideo } from './relay-video.ts'
 import { failed, type Row, writeRows } from './rows.ts'
 import { measureSignIn } from './sign-in.ts'
@@ -183,7 +184,10 @@ logProgress(
 )
 /** Those that stream through one relay. */
 const streaming: Readonly<Partial<Record<Measurement, (transmit: string) => Promise<Row[]>>>> = {
-  video: (transmit) => measureVideo(transmit, videoRounds),
+  video: async (transmit) => [
+    ...(await measureVideo(transmit, videoRounds)),
+    ...(await measureStage(transmit, videoRounds)),
+  ],
   bonding: (transmit) => measureBonding(transmit, networks),
 }
 const namesWithStack = selected.filter((name) => streaming[name] === undefined)

@@ -6,12 +6,14 @@ export interface MediaSource {
   /** As in `connect.player_url`. */
   readonly url: string
   readonly scene?: string
+  /** Of FFmpeg, which reads the stream. */
+  readonly ffmpegOptions?: string
 }
 
 /** Adds a Media Source to a scene, by default `LIVE`, which plays also while another scene is on air. */
 export async function addMediaSource(
   { call }: Pick<Obs, 'call'>,
-  { name, url, scene = 'LIVE' }: MediaSource,
+  { name, url, scene = 'LIVE', ffmpegOptions = '' }: MediaSource,
 ): Promise<void> {
   await call('CreateInput', {
     sceneName: scene,
@@ -21,6 +23,7 @@ export async function addMediaSource(
       is_local_file: false,
       input: url,
       input_format: '',
+      ffmpeg_options: ffmpegOptions,
       buffering_mb: 2,
       reconnect_delay_sec: 2,
       hw_decode: false,

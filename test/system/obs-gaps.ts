@@ -64,7 +64,7 @@ export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds,
   const stream = startPictureStream(publishUrl, { hasBeats: true })
   // OBS estimates the frame rate of a stream that flows; one that begins later makes its pictures older.
   await sleep(1_500)
-  await addMediaSource(obs, { name: inputName, url: playUrl })
+  await addMediaSource(obs, { name: inputName, url: playUrl, ffmpegOptions: process.env.XOPT ?? '' })
   const [watch, judge] = [watchPicture(obs, inputName), startBeatJudge(playUrl)]
   await watch.untilFresh(Date.now(), freshSecondsMax)
   await sleep(6_000)
