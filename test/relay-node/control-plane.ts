@@ -1,4 +1,5 @@
 /** A fake control plane on a real HTTP server: records the reports of relays, and answers as a test configures. */
+import { hash } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -68,6 +69,7 @@ export async function startControlPlane(port = 0) {
   let holdMillisMax = Number.POSITIVE_INFINITY
   let isHolding = false
   let whenReported: (report: Report['body']) => Promise<void> = async () => {}
+  const slates = new Map<string, Buffer>()
   const changes = new EventEmitter()
   /** Holds the reply to an unbound relay, as long as it asks for, until there is an assignment or another answer. */
   const answerUnbound = async (waitSeconds: number): Promise<Answer> => {
@@ -86,6 +88,11 @@ export async function startControlPlane(port = 0) {
   const server = createServer(async (request, response) => {
     let text = ''
     for await (const chunk of request) text += chunk
+    const slate = slates.get(request.url?.split('/api/v1/relay/slate/')[1] ?? '')
+    if (request.method === 'GET' && slate !== undefined) {
+      response.writeHead(200, { 'content-type': 'image/jpeg' }).end(slate)
+      return
+    }
     if (request.method !== 'POST' || request.url !== '/api/v1/relay/health') {
       response.writeHead(404).end()
       return
@@ -115,6 +122,12 @@ export async function startControlPlane(port = 0) {
     assigns(next: Assignment) {
       assignment = next
       changes.emit('change')
+    },
+    /** Serves a JPEG to relays. @returns its digest. */
+    addSlate(image: Buffer): string {
+      const digest = hash('sha256', image, 'hex')
+      slates.set(digest, image)
+      return digest
     },
     /** From now on the replies to relays with a session are held, too. */
     holdsBound() {

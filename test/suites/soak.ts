@@ -59,6 +59,12 @@ const soaks: Readonly<Record<string, Soak>> = {
     variables: { PICTURE_FUZZ_PACKETS: '10000000', PICTURE_PROOF: 'docs/proof/picture.json' },
     options: { seed: 'PICTURE_SEED', kills: 'PICTURE_KILLS', packets: 'PICTURE_FUZZ_PACKETS' },
   },
+  'picture-obs': {
+    what: 'lets the publisher of a stream in OBS die 40 times in half an hour or --minutes, of a --seed, with --mode hold, freeze, slate or off, and writes docs/proof/picture-obs-MODE.json (32 minutes)',
+    command: [...systemTest, 'test/system/obs-picture.test.ts'],
+    variables: { PICTURE_OBS_MINUTES: '30', PICTURE_OBS_PROOF: 'docs/proof/picture-obs' },
+    options: { minutes: 'PICTURE_OBS_MINUTES', seed: 'PICTURE_OBS_SEED', mode: 'PICTURE_OBS_MODE' },
+  },
   'obs-script': {
     what: 'switches scenes of OBS by the script over a bad network, of a --seed, for half an hour or --seconds (32 minutes)',
     command: [...systemTest, 'test/system/obs-script-network.test.ts'],

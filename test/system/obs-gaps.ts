@@ -22,6 +22,8 @@ export interface Gap {
   readonly gapSeconds: number
   /** From the first bytes of the publisher that returned until OBS shows a picture of it. */
   readonly freshSeconds: number
+  /** By how much that is more than the age that pictures had before the first gap: OBS holds seconds back. */
+  readonly lateSeconds: number
   /** Whether OBS showed a picture all the time. */
   readonly hasPicture: boolean
   /** The age of the pictures seconds after the return. */
@@ -33,7 +35,7 @@ export interface Gap {
 
 export interface GapFigures {
   readonly gaps: readonly Gap[]
-  /** Before the first gap. */
+  /** Before the first gap, as the next one. */
   readonly normalAgeSeconds: number
   readonly offsetMillis: number
   /** The greatest difference of an offset after a gap from that before the first one. */
@@ -64,7 +66,7 @@ export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds,
   const stream = startPictureStream(publishUrl, { hasBeats: true })
   // OBS estimates the frame rate of a stream that flows; one that begins later makes its pictures older.
   await sleep(1_500)
-  await addMediaSource(obs, { name: inputName, url: playUrl, ffmpegOptions: process.env.XOPT ?? '' })
+  await addMediaSource(obs, { name: inputName, url: playUrl })
   const [watch, judge] = [watchPicture(obs, inputName), startBeatJudge(playUrl)]
   await watch.untilFresh(Date.now(), freshSecondsMax)
   await sleep(6_000)
@@ -86,6 +88,7 @@ export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds,
     const gap: Gap = {
       gapSeconds: lasts,
       freshSeconds: (freshAt - firstBytesAt) / 1_000,
+      lateSeconds: (freshAt - firstBytesAt) / 1_000 - normalAgeSeconds,
       hasPicture: during.every(({ picture }) => picture.kind === 'picture'),
       ageSeconds: ageOf(watch.samples),
       offsetMillis: offsetOf(judge.beats, firstBytesAt + judgeDelayMillis),
