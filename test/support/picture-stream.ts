@@ -24,7 +24,10 @@ export interface PictureStreamOptions {
   readonly kbps?: number
   /** In milliseconds, of the SRT connection. */
   readonly latency?: number
-  /** A flash and a beep at each second of the stream's time instead of a tone, for {@link startBeatJudge}. */
+  /**
+   * A flash and a beep at each second of the stream's time instead of a tone, for {@link startBeatJudge}. The encoder
+   * starts when the connection is open, as that of a phone does, so that no old pictures wait for it.
+   */
   readonly hasBeats?: boolean
 }
 
@@ -56,11 +59,7 @@ export function startPictureStream(
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     start() {
-      calls ??= keepCalling(
-        `${url}&mode=caller&latency=${latency}`,
-        () => startEncoder(hasBeats),
-        () => bitrate,
-      )
+      calls ??= keepCalling(`${url}&mode=caller&latency=${latency}`, hasBeats, () => bitrate)
     },
     setKbps(changed) {
       bitrate = changed
@@ -78,21 +77,26 @@ interface Calls {
 }
 
 /** Calls with a new encoder each time. */
-function keepCalling(url: string, encode: () => ChildProcess, kbps: () => number): Calls {
+function keepCalling(url: string, hasBeats: boolean, kbps: () => number): Calls {
   const over = new AbortController()
   let children: readonly ChildProcess[] = []
   let firstBytesAt: number | undefined
   const run = async () => {
     while (!over.signal.aborted) {
-      const [encoder, caller] = [encode(), startCaller(url)]
-      children = [encoder, caller]
-      firstBytesAt = undefined
-      encoder.stdout?.once('data', () => {
-        firstBytesAt = Date.now()
-      })
-      const timer = fillUp(encoder, caller, kbps)
-      await Promise.race([once(caller, 'exit'), once(encoder, 'exit')])
-      clearInterval(timer)
+      const caller = startCaller(url)
+      children = [caller]
+      const callerEnds = once(caller, 'exit')
+      if (!hasBeats || (await isConnected(caller, callerEnds))) {
+        firstBytesAt = undefined
+        const encoder = startEncoder(hasBeats)
+        children = [encoder, caller]
+        encoder.stdout?.once('data', () => {
+          firstBytesAt = Date.now()
+        })
+        const timer = fillUp(encoder, caller, kbps)
+        await Promise.race([callerEnds, once(encoder, 'exit')])
+        clearInterval(timer)
+      }
       await Promise.all(children.map((child) => endChild(child)))
       await sleep(callAgainMillis, undefined, { signal: over.signal }).catch(() => {})
     }
@@ -125,12 +129,20 @@ function startEncoder(hasBeats: boolean): ChildProcess {
 }
 
 function startCaller(url: string): ChildProcess {
-  const options = ['-q', '-loglevel:fatal', '-a:no', `-chunk:${packetBytes * payloadPackets}`]
+  const options = ['-loglevel:fatal', '-a:no', `-chunk:${packetBytes * payloadPackets}`]
   const [program = '', ...args] = withParent('srt-live-transmit', ...options, 'file://con', url)
-  const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'ignore'] })
+  const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'pipe'] })
+  child.stderr?.resume()
   // A pipe of a process that ended.
   child.stdin?.on('error', () => {})
   return child
+}
+
+async function isConnected(caller: ChildProcess, ends: Promise<unknown>): Promise<boolean> {
+  const connected = new Promise<boolean>((done) => {
+    caller.stderr?.on('data', (text) => String(text).includes('SRT target connected') && done(true))
+  })
+  return Promise.race([connected, ends.then(() => false)])
 }
 
 /** Passes the packets of the encoder on, filled up with empty ones to the bitrate. */
