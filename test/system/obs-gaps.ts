@@ -95,7 +95,7 @@ export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds,
       state: mediaState.replace('OBS_MEDIA_STATE_', ''),
     }
     gaps.push(gap)
-    process.stdout.write(`[obs] ${describe(gap)}\n`)
+    process.stdout.write(`[obs] ${new Date(startedAt).toISOString().slice(11, 23)} ${describe(gap)}\n`)
     await sleep(Math.max(0, startedAt + pauseMillis - Date.now()))
   }
   await stream.stop()
@@ -103,6 +103,8 @@ export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds,
   await judge.end()
   await removeInput(obs, inputName)
   const log = (await obs.logText()).slice(logBefore)
+  for (const line of log.split('\n').filter((each) => /audio buffering/.test(each)))
+    process.stdout.write(`[obs] ${line}\n`)
   const offsets = gaps.flatMap(({ offsetMillis }) => (offsetMillis === null ? [] : [offsetMillis]))
   const figures: GapFigures = {
     gaps,
