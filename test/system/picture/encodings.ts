@@ -24,14 +24,17 @@ export interface Encoding {
 const run = promisify(execFile)
 const folder = join(tmpdir(), 'relay-control-plane-encodings')
 const pending = new Map<string, Promise<string>>()
+let latest: Promise<unknown> = Promise.resolve()
 
 /** @returns the path of the MPEG-TS, which stays for later runs. */
 export function encode(encoding: Encoding): Promise<string> {
   const { video, audio, size, frameRate, bFrames, profile = 'main', kbps, seconds } = encoding
   const name = [video, audio, size, frameRate, bFrames, profile, kbps, seconds].join('-')
   const path = join(folder, `${name}.ts`)
-  const running = pending.get(name) ?? makeOnce(path, encoding)
+  const running = pending.get(name) ?? latest.then(() => makeOnce(path, encoding))
   pending.set(name, running)
+  // Streams of a play are live meanwhile, so there is one encoder at a time.
+  latest = running.catch(() => {})
   return running
 }
 

@@ -4,6 +4,8 @@ import type { Recorder } from './recorder.ts'
 import { readStream, type StreamError, type TrackKind, ticksBetween, type Unit } from './stream-reading.ts'
 
 const ticksPerMilli = 90
+/** How long a unit may be on its way from the encoder to the network. */
+const pipeMillis = 300
 
 export interface Judgement {
   /** By kind, those of the tables and clocks that players read. */
@@ -12,6 +14,8 @@ export interface Judgement {
   /** Live units of the publishers between the first and the last that arrived, and how many of them arrived. */
   readonly sentUnits: number
   readonly arrivedUnits: number
+  /** Some that did not arrive. */
+  readonly missing: readonly string[]
   /** Units that are not the publisher's, and that appear once only, so they are no filler. */
   readonly damagedUnits: number
   /** Units that are not the publisher's, or that repeat one of it. */
@@ -58,6 +62,7 @@ export function judge(publishers: readonly Publisher[], recorder: Recorder, rece
     firstErrors: reading.errors.slice(0, 20).map(({ kind, at, text }) => `${kind} at ${at / 188}: ${text}`),
     sentUnits: sum(live.map((each) => each.sent)),
     arrivedUnits: sum(live.map((each) => each.arrived)),
+    missing: live.flatMap(({ missing }) => missing).slice(0, 20),
     damagedUnits: others.length - others.filter(({ hash }) => (counts.get(hash) ?? 0) > 1).length,
     fillerUnits: { video: countKind(fillers, 'video'), audio: countKind(fillers, 'audio') },
     ...judgeClocks(matches, sent),
@@ -109,7 +114,9 @@ const distance = (present: number, other: number) => (other >= present ? other -
 /** Between the first and the last arrived units, outages of the networks left out. */
 function countLive(publisher: Publisher, { units }: Sent, matches: readonly Match[]) {
   const arrived = new Set(matches.map(({ index }) => index))
-  const bounds = [Number.NEGATIVE_INFINITY, ...publisher.outages.flatMap(({ from, to }) => [from, to]), Infinity]
+  const pauses = publisher.outages.flatMap(({ from, to }) => [from - pipeMillis, to])
+  const bounds = [Number.NEGATIVE_INFINITY, ...pauses, Number.POSITIVE_INFINITY]
+  const missing: string[] = []
   let [sentCount, arrivedCount] = [0, 0]
   for (let part = 0; part + 1 < bounds.length; part += 2)
     for (const kind of ['video', 'audio'] as const) {
@@ -122,9 +129,13 @@ function countLive(publisher: Publisher, { units }: Sent, matches: readonly Matc
       if (first < 0) continue
       const between = own.slice(first, last + 1)
       sentCount += between.length
-      arrivedCount += between.filter(([index]) => arrived.has(index)).length
+      const lost = between.filter(([index]) => !arrived.has(index))
+      arrivedCount += between.length - lost.length
+      missing.push(
+        ...lost.map(([index, { dts }]) => `${kind} ${index} of ${units.length} at ${dts / ticksPerMilli} ms`),
+      )
     }
-  return { sent: sentCount, arrived: arrivedCount }
+  return { sent: sentCount, arrived: arrivedCount, missing }
 }
 
 /** By units that are unlike all others of their publisher. */
