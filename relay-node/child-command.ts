@@ -18,6 +18,6 @@ export const endedWithRelay = (command: Command, searchPath: string): Command =>
 export const unbuffered = (command: Command, searchPath: string): Command =>
   runBy('stdbuf', ['-o0'], command, searchPath)
 
-/** The program gets the time that the streams leave. */
+/** The program gets the time that the streams leave, and is the first that the kernel ends where memory is short. */
 export const atLowPriority = (command: Command, searchPath: string): Command =>
-  runBy('nice', ['-n', '19'], command, searchPath)
+  runBy('choom', ['-n', '1000', '--'], runBy('nice', ['-n', '19'], command, searchPath), searchPath)

@@ -2,6 +2,7 @@
 import { access, constants, statfs } from 'node:fs/promises'
 import { delimiter, dirname } from 'node:path'
 import type { Config } from '../../platform/config/config.ts'
+import { findProgram } from '../../platform/find-program.ts'
 import { findVideoObstacle } from '../ready-message.ts'
 import { combine, type Finding, fail, ok, type Problem, warn } from './check.ts'
 import type { Target } from './target.ts'
@@ -50,9 +51,13 @@ const isAccessible = (folder: string, mode: number): Promise<boolean> =>
 
 export async function checkVideoEngine({ relay, regions }: Config): Promise<Finding> {
   if (!regions.some(({ provider }) => provider === 'local')) return ok('no region runs relays on this machine')
-  const obstacle = findVideoObstacle(relay.engine, relay.searchPath.split(delimiter), process.platform)
+  const folders = relay.searchPath.split(delimiter)
+  const obstacle = findVideoObstacle(relay.engine, folders, process.platform)
+  if (obstacle === undefined && relay.engine === 'sls') return ok('the SLS server of SVC_RELAY_SLS_API_URL')
   if (obstacle === undefined)
-    return ok(relay.engine === 'sls' ? 'the SLS server of SVC_RELAY_SLS_API_URL' : 'srt-live-transmit is installed')
+    return findProgram('ffmpeg', folders) === undefined
+      ? warn('ffmpeg is not on the PATH, so relays show the last picture instead of slates', 'Install ffmpeg.')
+      : ok('srt-live-transmit is installed, and ffmpeg for slates')
   if (relay.engine === 'none') return warn(obstacle, 'Set SVC_RELAY_ENGINE=auto to forward video.')
   const [, install = ''] = obstacle.split(/:\s+/)
   return fail('srt-live-transmit is not on the PATH, so relays forward no video', `Install it: ${install}`)

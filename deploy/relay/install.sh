@@ -60,3 +60,14 @@ require_node
 mkdir -p "$folder"
 if ! is_verified "$program"; then repeat download; fi
 $start
+
+# The relay needs ffmpeg for slates only, and finds it later. It is large, so no start waits for it.
+install_ffmpeg() {
+  command -v ffmpeg >/dev/null && return
+  renice -n 19 -p $$ >/dev/null 2>&1 || true
+  packages=ffmpeg
+  install_packages || echo "relay-node: ffmpeg is not installed, so this relay shows no slates" >&2
+}
+case $engine in
+  auto | srt-live-transmit) install_ffmpeg ;;
+esac

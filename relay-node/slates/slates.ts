@@ -23,13 +23,14 @@ const defaultFailureMillis = 60_000
 
 export class Slates {
   readonly #options: SlatesOptions
-  readonly #encoder: Command | undefined
+  #encoder: Command | undefined
+  /** When {@link #encoder} was not found. */
+  #missedAt = Number.NEGATIVE_INFINITY
   #isClosed = false
   #image: Image | undefined
   /** The latest first. */
   #wanted: VideoFormat[] = []
   #isEncoding = false
-  #hasLogged = false
   /** Those that were used last are the last ones. */
   readonly #pictures = new Map<string, Buffer>()
   /** When the last attempt failed. */
@@ -37,7 +38,6 @@ export class Slates {
 
   constructor(options: SlatesOptions) {
     this.#options = options
-    this.#encoder = findSlateEncoder(options.searchPath)
   }
 
   /** From now on pictures are made of the image with this digest; null for no image. */
@@ -46,19 +46,13 @@ export class Slates {
     this.#image?.unwanted.abort()
     this.#image = undefined
     if (digest === null) return
-    if (this.#encoder === undefined) {
-      if (!this.#hasLogged) this.#options.log('info', 'this relay shows no slates: ffmpeg is not installed', {})
-      this.#hasLogged = true
-      return
-    }
-    const image: Image = { digest, unwanted: new AbortController(), bytes: undefined }
-    this.#image = image
-    void this.#fetch(image)
+    this.#image = { digest, unwanted: new AbortController(), bytes: undefined }
+    void this.#encode()
   }
 
   /** A picture of this format may be needed soon. */
   prepare(format: VideoFormat): void {
-    if (this.#encoder === undefined || !hasSlates(format)) return
+    if (!hasSlates(format)) return
     const name = nameOf(format)
     if (this.#wanted[0] === undefined || nameOf(this.#wanted[0]) !== name)
       this.#wanted = [format, ...this.#wanted.filter((each) => nameOf(each) !== name)].slice(0, wantedMax)
@@ -84,32 +78,44 @@ export class Slates {
     this.#image = undefined
   }
 
-  async #fetch(image: Image): Promise<void> {
-    image.bytes = await fetchSlate(image.digest, this.#options, image.unwanted.signal)
-    await this.#encode()
+  /** It may be installed while the relay runs. */
+  #findEncoder(): Command | undefined {
+    const { searchPath, log, failureMillis = defaultFailureMillis } = this.#options
+    if (this.#encoder !== undefined || performance.now() - this.#missedAt < failureMillis) return this.#encoder
+    this.#encoder = findSlateEncoder(searchPath)
+    if (this.#encoder !== undefined) return this.#encoder
+    if (this.#missedAt < 0) log('info', 'this relay shows no slates while ffmpeg is not installed', {})
+    this.#missedAt = performance.now()
+    return undefined
   }
 
-  /** Makes the wanted pictures, one at a time. */
+  /** Fetches the image and makes the wanted pictures, one at a time. */
   async #encode(): Promise<void> {
-    if (this.#isEncoding) return
+    const encoder = this.#image && !this.#isEncoding ? this.#findEncoder() : undefined
+    if (encoder === undefined) return
     this.#isEncoding = true
-    for (;;) {
-      const image = this.#image
-      const format = image?.bytes && this.#wanted.find((each) => this.#isMissing(keyOf(image, each)))
-      if (!image?.bytes || !format) break
-      await this.#make(image, image.bytes, format)
+    for (let image = this.#image; image !== undefined; image = this.#image) {
+      image.bytes ??= await fetchSlate(image.digest, this.#options, image.unwanted.signal)
+      // Another one is wanted meanwhile.
+      if (image.bytes === undefined) continue
+      const format = this.#findMissing(image)
+      if (format === undefined) break
+      await this.#make(encoder, image, image.bytes, format)
     }
     this.#isEncoding = false
   }
 
-  async #make(image: Image, bytes: Buffer, format: VideoFormat): Promise<void> {
+  #findMissing(image: Image): VideoFormat | undefined {
+    return this.#wanted.find((format) => this.#isMissing(keyOf(image, format)))
+  }
+
+  async #make(command: Command, image: Image, bytes: Buffer, format: VideoFormat): Promise<void> {
     const { log, encodeMillisMax } = this.#options
     const { signal } = image.unwanted
-    if (this.#encoder === undefined) return
     const key = keyOf(image, format)
     const limit = encodeMillisMax === undefined ? {} : { millisMax: encodeMillisMax }
     try {
-      this.#keep(key, await encodeSlate(bytes, format, { command: this.#encoder, signal, ...limit }))
+      this.#keep(key, await encodeSlate(bytes, format, { command, signal, ...limit }))
     } catch (error) {
       if (signal.aborted) return
       log('warn', 'a slate could not be encoded', { format: nameOf(format), error: (error as Error).message })

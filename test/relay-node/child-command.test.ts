@@ -7,8 +7,12 @@ import { atLowPriority, type Command, endedWithRelay, unbuffered } from '../../r
 
 const searchPath = process.env.PATH ?? ''
 
-test('a program is run by those of the system, as far as it has them', () => {
+test.runIf(process.platform === 'linux')('a program is run by those of the system, as far as it has them', () => {
   expect(atLowPriority(['/opt/program', 'argument'], searchPath)).toEqual([
+    expect.stringMatching(/\/choom$/),
+    '-n',
+    '1000',
+    '--',
     expect.stringMatching(/\/nice$/),
     '-n',
     '19',
@@ -22,10 +26,10 @@ test('a program is run by those of the system, as far as it has them', () => {
 test.runIf(process.platform === 'linux')(
   'a program gets all of them together, without variables of its own',
   async () => {
-    const shell: Command = ['/bin/sh', '-c', 'nice; echo $LD_PRELOAD $_STDBUF_O']
+    const shell: Command = ['/bin/sh', '-c', 'nice; cat /proc/$$/oom_score_adj; echo $LD_PRELOAD $_STDBUF_O']
     const [path, ...args] = endedWithRelay(unbuffered(atLowPriority(shell, searchPath), searchPath), searchPath)
     const { stdout } = await promisify(execFile)(path, args, { env: {} })
-    expect(stdout).toMatch(/^19\n\S*libstdbuf\S* 0\n$/)
+    expect(stdout).toMatch(/^19\n1000\n\S*libstdbuf\S* 0\n$/)
   },
 )
 

@@ -82,11 +82,28 @@ test('missing programs are installed with apt-get, the SRT tools only for an eng
   const { url } = await givenServer([bundle.code])
   const machine = await givenMachine(['curl'])
   expect(await endOf(machine.install(url, bundle.sha256).child)).toBe(0)
-  expect(await machine.aptCalls()).toEqual(['update -q', expect.stringMatching(/^install .* nodejs srt-tools$/)])
+  expect(await machine.aptCalls()).toEqual([
+    'update -q',
+    expect.stringMatching(/^install .* nodejs srt-tools$/),
+    'update -q',
+    expect.stringMatching(/^install .* ffmpeg$/),
+  ])
 
   const other = await givenMachine(['curl'])
   expect(await endOf(other.install(url, bundle.sha256, { engine: 'sls' }).child)).toBe(0)
   expect(await other.aptCalls()).toEqual(['update -q', expect.stringMatching(/^install .* nodejs$/)])
+})
+
+test('the relay is started before ffmpeg is installed, and runs without it where that fails', async () => {
+  const bundle = await relayBundle()
+  const { url } = await givenServer([bundle.code])
+  const machine = await givenMachine(['curl', 'node', 'srt-live-transmit'])
+  const check = `[ -e ${machine.folder}/started ] && echo started before "$@" >&2; exit 1`
+  await writeFile(join(machine.folder, 'bin', 'apt-get'), `#!/bin/sh\n${check}\n`, { mode: 0o755 })
+  const { child, output } = machine.install(url, bundle.sha256)
+  expect(await endOf(child)).toBe(0)
+  expect(output()).toContain('started before update -q')
+  expect(output()).toContain('ffmpeg is not installed, so this relay shows no slates')
 })
 
 test('an image with an old Node is refused with the reason', async () => {

@@ -12,7 +12,7 @@ import { endOf } from '../relay-node/running.ts'
 import { temporaryFolder } from '../support/folders.ts'
 
 /** The programs of a prepared image. */
-export const prepared = ['curl', 'node', 'srt-live-transmit']
+export const prepared = ['curl', 'node', 'srt-live-transmit', 'ffmpeg']
 
 interface InstallOptions {
   readonly script?: string

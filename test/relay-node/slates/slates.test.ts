@@ -1,8 +1,10 @@
 /** Which slates a relay has: of its present image, in the formats of its streams. */
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { VideoFormat } from '../../../domain/relay/stream-format.ts'
 import { Slates, type SlatesOptions } from '../../../relay-node/slates/slates.ts'
@@ -157,8 +159,20 @@ test('where ffmpeg is not installed that is logged once, and nothing is fetched'
   slates.want(second)
   slates.prepare(formatOf(720))
   expect(slates.find(formatOf(720))).toBeUndefined()
-  expect(logged).toEqual(['this relay shows no slates: ffmpeg is not installed'])
+  expect(logged).toEqual(['this relay shows no slates while ffmpeg is not installed'])
   expect(asked).toEqual([])
+})
+
+test('an encoder that is installed while the relay runs is found', async () => {
+  const ffmpeg = givenFfmpeg('cat')
+  const folder = givenFolder()
+  const { slates, find, logged } = await givenSlates(folder, { failureMillis: 50 })
+  slates.want(first)
+  slates.prepare(formatOf(720))
+  expect(logged).toHaveLength(1)
+  symlinkSync(join(ffmpeg.folder, 'bin', 'ffmpeg'), join(folder, 'ffmpeg'))
+  expect(await find(formatOf(720))).toBe('the first image')
+  expect(logged).toHaveLength(1)
 })
 
 test('after its end a relay encodes nothing', async () => {
