@@ -46,7 +46,11 @@ export interface ReportedStreamFormat {
     readonly height: number
     readonly frame_rate: number
   }
-  readonly audio: { readonly codec: AudioFormat['codec']; readonly sample_rate: number; readonly channels: number } | null
+  readonly audio: {
+    readonly codec: AudioFormat['codec']
+    readonly sample_rate: number
+    readonly channels: number
+  } | null
 }
 
 export const showStreamFormat = ({ video, audio }: StreamFormat): ReportedStreamFormat => ({

@@ -66,7 +66,7 @@ export class GapFiller {
   }
 
   /** Begins without any data before: the pictures come at once. */
-  begin(now: number): void {
+  beginWithPicture(now: number): void {
     this.#lastDataAt = now - pictureMillisMin
     this.#isBeginning = true
   }

@@ -46,7 +46,7 @@ export class LivePackets {
   }
 
   /** The stream comes on the air. */
-  begin(): void {
+  enter(): void {
     this.#program.hasLoss = false
     this.#program.keyFrames?.next()
     this.#isAfterEntry = true

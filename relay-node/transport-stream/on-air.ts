@@ -12,7 +12,7 @@ export interface OnAir {
   /** Sends the silence that is due before a stream begins. */
   finishFiller(): void
   /** The stream comes on the air. @param isSegment with another constant than before. */
-  begin(number: number, isSegment: boolean): void
+  enter(number: number, isSegment: boolean): void
   keepKeyFrame(keyFrame: KeyFrame): void
   keepFormat(format: VideoFormat): void
   keepAudio(audio: SentAudio): void

@@ -177,7 +177,7 @@ export class PlayerStream {
   /** @returns the clock reference in units of 27 MHz, for the packet of a publisher. */
   reference(ticks: number): number {
     const last = this.#lastReference ?? ticks - 1
-    const reference = ticks > last ? ticks : last + 1 / 300
+    const reference = ticks >= last + 1 / 300 ? ticks : last + 1 / 300
     this.#lastReference = reference
     const lead = (this.lastVideoTime ?? reference) - reference
     if (lead > this.#clockLead && lead <= clockLeadMax) this.#clockLead = lead
@@ -189,7 +189,7 @@ export class PlayerStream {
     const pid = this.program?.pcrPid
     const last = this.#lastReference
     if (pid === undefined || last === undefined || next - last > missingReferencesMax) return
-    for (let ticks = last + clockStep; ticks < next; ticks += clockStep) this.#pushReference(pid, ticks)
+    for (let ticks = last + clockStep; ticks < next - 1; ticks += clockStep) this.#pushReference(pid, ticks)
   }
 
   /** Whether a clock reference is so late that some are missing before it. */
@@ -209,7 +209,7 @@ export class PlayerStream {
     // A longer pause is a jump, as after half an hour without a slate.
     let next = end - last > 60 * ticksPerSecond ? end : last + clockStep
     for (; next < end; next += clockStep) this.#pushReference(pid, next)
-    if (end > last) this.#pushReference(pid, end)
+    if (end >= last + 1) this.#pushReference(pid, end)
   }
 
   #pushReference(pid: number, ticks: number): void {
@@ -225,8 +225,9 @@ export class PlayerStream {
     if (this.#silence?.format !== format) this.#silence = { format, frame: silentFrame(format) }
     const { frame } = this.#silence
     if (frame === undefined) return
-    // Nothing is owed for a pause that is longer than what is sent at once.
-    let time = Math.max(this.audioEnd ?? until - frameTicks, until - silentFramesMax * frameTicks)
+    // Nothing is owed for a pause that is longer than what is sent at once, nor for what players have passed.
+    const owedFrom = Math.max(until - silentFramesMax * frameTicks, this.#lastReference ?? Number.NEGATIVE_INFINITY)
+    let time = Math.max(this.audioEnd ?? until - frameTicks, Math.ceil(owedFrom))
     const streamId = format.codec === 'opus' ? privateStreamId : audioStreamId
     for (; time + frameTicks <= until; time += frameTicks)
       this.pushStamped(packetize(pid, buildPes({ streamId, pts: wrapTime(time), payload: frame })))

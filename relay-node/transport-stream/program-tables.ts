@@ -1,4 +1,4 @@
-/** The program association table and the program map table of MPEG-TS (ISO/IEC 13818-1, sections 2.4.4.4 and 2.4.4.9). */
+/** The program association and program map tables of MPEG-TS (ISO/IEC 13818-1, sections 2.4.4.4 and 2.4.4.9). */
 import { packetBytes, payloadAt, startsUnit } from './packet.ts'
 
 export interface ElementaryStream {

@@ -272,8 +272,8 @@ export class PublisherStream {
       stream.isDropped = stream !== lead
     }
     this.#isOnAir = true
-    this.#live.begin()
-    this.#air.begin(this.#number, !isKept)
+    this.#live.enter()
+    this.#air.enter(this.#number, !isKept)
   }
 
   /** @returns whether the stream goes on with the times that it had. */

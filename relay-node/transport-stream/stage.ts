@@ -122,7 +122,7 @@ export class Stage {
     this.#player.clock.set(startTicks, now)
     this.#video = format.video
     this.#audio = format.audio ? { ...format.audio, frameTicks: frameTicksOf(format.audio) } : undefined
-    this.#filler.begin(now)
+    this.#filler.beginWithPicture(now)
   }
 
   get #source(): FillerSource {
@@ -136,7 +136,7 @@ export class Stage {
       filler: this.#filler,
       isSuperseded: (number) => number < this.#onAir,
       finishFiller: () => this.#filler.finish(this.#source, this.#options.now()),
-      begin: (number, isSegment) => {
+      enter: (number, isSegment) => {
         this.#takeAir(number)
         this.#isUntouched = false
         if (isSegment) this.#segments += 1
