@@ -208,7 +208,7 @@ export class PlayerStream {
     const end = Math.max(clock - this.#clockLead, slow)
     // A longer pause is a jump, as after half an hour without a slate.
     let next = end - last > 60 * ticksPerSecond ? end : last + clockStep
-    for (; next < end; next += clockStep) this.#pushReference(pid, next)
+    for (; next < end - 1; next += clockStep) this.#pushReference(pid, next)
     if (end >= last + 1) this.#pushReference(pid, end)
   }
 
