@@ -16,7 +16,7 @@ import { measurePairs, quantileOf, type Reading, spreadOf } from './pairs.ts'
 import { cpuMicros, cpuMicrosOfFamily } from './process-cost.ts'
 import { end, streamToken } from './relay-program.ts'
 import { compare, type Row, single } from './rows.ts'
-import { logProgress, waitUntil } from './stack.ts'
+import { logProgress } from './stack.ts'
 
 const packetBytes = 188
 const blockBytes = 1316
@@ -26,6 +26,8 @@ const [capMbps, phoneMbps] = [48, 6]
 const seconds = 8
 /** The video begins before the measurement. */
 const warmUpSeconds = 2
+/** Connections take longer on a busy machine. */
+const spareSeconds = 6
 const tickMillis = 2
 
 type Mode = 'on' | 'off'
@@ -75,7 +77,7 @@ async function makeVideo(folder: string, mbps: number): Promise<Buffer> {
   const inputs = ['testsrc2=size=1280x720:rate=30,noise=alls=50:allf=t', 'sine=frequency=440:sample_rate=48000']
   const video = ['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-g', '60', '-pix_fmt', 'yuv420p']
   const rate = ['-b:v', bitrate, '-maxrate', bitrate, '-bufsize', bitrate, '-c:a', 'aac', '-b:a', '128k']
-  const output = ['-t', String(seconds + warmUpSeconds + 1), '-f', 'mpegts', file]
+  const output = ['-t', String(seconds + warmUpSeconds + spareSeconds), '-f', 'mpegts', file]
   const sources = inputs.flatMap((input) => ['-f', 'lavfi', '-i', input])
   const child = spawn('ffmpeg', ['-nostdin', '-loglevel', 'error', ...sources, ...video, ...rate, ...output], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -85,23 +87,27 @@ async function makeVideo(folder: string, mbps: number): Promise<Buffer> {
   return readFile(file)
 }
 
-/** Sends the beginning of a video at its bitrate. Calls `onStart` when the warm-up is over. */
-async function play(
-  video: Buffer,
-  mbps: number,
-  send: (block: Buffer) => void,
-  onStart: () => void | Promise<void>,
-): Promise<void> {
+interface Playing {
+  readonly video: Buffer
+  readonly mbps: number
+  readonly send: (block: Buffer) => void
+  readonly isPlayed: () => boolean
+  /** Called when the warm-up is over. */
+  readonly onStart: () => void | Promise<void>
+}
+
+/** Sends a video at its bitrate, until it was played for long enough after the warm-up. */
+async function play({ video, mbps, send, isPlayed, onStart }: Playing): Promise<void> {
   const startedAt = performance.now()
-  let hasStarted = false
-  for (let sent = 0; ; ) {
+  let endsAt = Number.POSITIVE_INFINITY
+  for (let sent = 0; performance.now() < endsAt; ) {
     const elapsed = (performance.now() - startedAt) / 1_000
-    if (!hasStarted && elapsed > warmUpSeconds) {
-      hasStarted = true
+    if (endsAt === Number.POSITIVE_INFINITY && elapsed > warmUpSeconds && isPlayed()) {
       await onStart()
+      endsAt = performance.now() + seconds * 1_000
     }
-    if (elapsed > seconds + warmUpSeconds) return
-    const due = Math.min((elapsed * mbps * 1_000_000) / 8, video.length)
+    const due = (elapsed * mbps * 1_000_000) / 8
+    if (due > video.length) throw new Error('the video was over before it was played for long enough')
     for (; sent + blockBytes <= due; sent += blockBytes) send(video.subarray(sent, sent + blockBytes))
     await sleep(tickMillis)
   }
@@ -112,6 +118,7 @@ interface Path {
   /** To the publisher. */
   readonly send: (block: Buffer) => void
   readonly onPlayed: (receive: (data: Buffer) => void) => void
+  isPlayed(): boolean
   end(): Promise<void>
 }
 
@@ -134,19 +141,15 @@ async function openPath(transmit: string, mode: Mode): Promise<Path> {
   const caller = 'mode=caller&tsbpdmode=0&latency=0&streamid='
   const player = start(`srt://127.0.0.1:${playPort}?${caller}play/live/${streamToken}`, 'file://con')
   const publisher = start('file://con', `srt://127.0.0.1:${publishPort}?${caller}publish/live/${streamToken}`)
-  let bytes = 0
-  player.stdout.on('data', (data: Buffer) => {
-    bytes += data.length
+  let isPlayed = false
+  player.stdout.once('data', () => {
+    isPlayed = true
   })
-  // Null packets, until the stream arrives.
-  const filling = Buffer.alloc(blockBytes, 0xff)
-  for (let at = 0; at < blockBytes; at += packetBytes) filling.set([0x47, 0x1f, 0xff, 0x10], at)
-  const timer = setInterval(() => publisher.stdin.write(filling), 20)
-  await waitUntil('video is played', async () => bytes > 0).finally(() => clearInterval(timer))
   return {
     relayPid: relay.pid ?? 0,
     send: (block) => void publisher.stdin.write(block),
     onPlayed: (receive) => void player.stdout.on('data', receive),
+    isPlayed: () => isPlayed,
     async end() {
       for (const child of children) await end(child)
     },
@@ -160,17 +163,19 @@ async function measureCost(transmit: string, video: Buffer, mode: Mode): Promise
     path.onPlayed((data) => {
       bytes += data.length
     })
-    await play(video, capMbps, path.send, async () => {
+    const onStart = async () => {
       ;[own, family] = [await cpuMicros(path.relayPid), await cpuMicrosOfFamily(path.relayPid)]
       startedAt = performance.now()
       bytes = 0
-    })
-    const micros = (performance.now() - startedAt) * 1_000
-    const used = (now: number, before: number) => ((now - before) / micros) * 100
+    }
+    await play({ video, mbps: capMbps, send: path.send, isPlayed: path.isPlayed, onStart })
+    const millis = performance.now() - startedAt
+    const megabits = (bytes * 8) / 1_000_000
+    // By what was played, since a busy machine may not play all.
     return {
-      relay: used(await cpuMicros(path.relayPid), own),
-      all: used(await cpuMicrosOfFamily(path.relayPid), family),
-      'Mbit/s': (bytes * 8) / micros,
+      relay: (await cpuMicros(path.relayPid)) / megabits - own / megabits,
+      all: (await cpuMicrosOfFamily(path.relayPid)) / megabits - family / megabits,
+      'Mbit/s': megabits / (millis / 1_000),
     }
   } finally {
     await path.end()
@@ -208,18 +213,16 @@ async function measureDelays(transmit: string, video: Buffer): Promise<Added> {
     for (const mode of ['off', 'on'] as const) paths[mode].onPlayed(played[mode].write)
     let startedAt = 0
     let isOffFirst = false
-    await play(
-      video,
-      phoneMbps,
-      (block) => {
-        sent.write(block)
-        isOffFirst = !isOffFirst
-        for (const mode of isOffFirst ? (['off', 'on'] as const) : (['on', 'off'] as const)) paths[mode].send(block)
-      },
-      () => {
-        startedAt = performance.now()
-      },
-    )
+    const send = (block: Buffer) => {
+      sent.write(block)
+      isOffFirst = !isOffFirst
+      for (const mode of isOffFirst ? (['off', 'on'] as const) : (['on', 'off'] as const)) paths[mode].send(block)
+    }
+    const isPlayed = () => paths.off.isPlayed() && paths.on.isPlayed()
+    const onStart = () => {
+      startedAt = performance.now()
+    }
+    await play({ video, mbps: phoneMbps, send, isPlayed, onStart })
     await sleep(500)
     return compareDelays(
       [...sent.times].filter(([, at]) => at >= startedAt),
