@@ -1,7 +1,7 @@
 /**
- * What the stage of a relay costs: CPU time at the cap with one player, and latency at the bitrate of a phone. Relays with
- * the stage and without it get the same MPEG-TS. The SRT connections have no latency of their own (`tsbpdmode=0`), so
- * that what is measured is the way through the programs.
+ * What the stage of a relay costs: CPU time at the cap with one player, and latency at the bitrate of a phone. Relays
+ * with the stage and without it get the same MPEG-TS. The SRT connections have no latency of their own (`tsbpdmode=0`),
+ * so that what is measured is the way through the programs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

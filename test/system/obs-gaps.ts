@@ -28,7 +28,7 @@ export interface Gap {
   readonly hasPicture: boolean
   /** The age of the pictures seconds after the return. */
   readonly ageSeconds: number
-  /** Between the sound and the picture after the return, by the player that measures them; null without a measurement. */
+  /** Between the sound and the picture after the return, by the player that measures them; null without one. */
   readonly offsetMillis: number | null
   readonly state: string
 }
