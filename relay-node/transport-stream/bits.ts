@@ -62,8 +62,18 @@ export class BitWriter {
     return this
   }
 
+  /** An Exp-Golomb code without a sign. */
+  unsigned(value: number): this {
+    const bits = 32 - Math.clz32(value + 1)
+    return this.write(0, bits - 1).write(value + 1, bits)
+  }
+
+  signed(value: number): this {
+    return this.unsigned(value > 0 ? 2 * value - 1 : -2 * value)
+  }
+
   append(other: BitWriter): this {
-    this.#bits.push(...other.#bits)
+    for (const bit of other.#bits) this.#bits.push(bit)
     return this
   }
 

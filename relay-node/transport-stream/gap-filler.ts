@@ -1,24 +1,28 @@
 /**
- * What the players receive while no stream arrives: first null packets and silence, so that none of them waits for
- * data, then a picture.
+ * What the players receive while no stream arrives: null packets, silence, and a picture at the rate of the stream. OBS
+ * takes sound only together with pictures, so both begin at once.
  */
 import type { OnLoss } from '../../domain/relay/on-loss.ts'
 import type { VideoFormat } from '../../domain/relay/stream-format.ts'
 import type { KeyFrame } from './key-frame.ts'
 import type { PlayerStream, SentAudio } from './player-stream.ts'
+import { createSkipPictures, type SkipPictures } from './skip-pictures.ts'
+import { ticksPerSecond } from './stream-times.ts'
 
 /** How often the stage looks whether a filler is due. */
-export const tickMillis = 40
+export const tickMillis = 20
 /** Without data. */
-export const silenceMillisMin = 500
-export const pictureMillisMin = 2_000
+export const fillerMillisMin = 500
 /** A pause that is filled with silence in any case, when the next stream begins. */
 const shortMillisMax = 1_000
 const fillerMillisMax = 30 * 60_000
-/** Pictures take no more than this, and come at least once a second, so that a new player has one. */
+/** A new player has a key frame within a second. */
+const keyTicksMax = 0.9 * ticksPerSecond
+/** Of key frames where nothing else can be sent. */
 const pictureBitsPerSecondMax = 4_000_000
-const pictureMillisMax = 900
-const pictureMillisBest = 200
+const usualFrameRate = 30
+/** Earlier pictures are not owed to the players. */
+const owedTicksMax = 2 * ticksPerSecond
 
 /** Ends a sequence of HEVC, after which a picture needs no earlier one, and a player shows what it has. */
 const endOfSequence = Buffer.from([0, 0, 0, 1, 0x48, 0x01])
@@ -35,15 +39,25 @@ export interface FillerSource {
   readonly findSlate: (format: VideoFormat) => Buffer | undefined
 }
 
+/** A picture that is shown for a while. */
+interface Still {
+  /** What it was made of. */
+  readonly source: KeyFrame | Buffer
+  readonly key: Buffer
+  /** Undefined where only key frames can be sent. */
+  readonly skips: SkipPictures | undefined
+}
+
 export class GapFiller {
   readonly #player: PlayerStream
   /** Undefined while a stream arrives. */
   #since: number | undefined
   #lastDataAt: number | undefined
   #lastTickAt = 0
-  #pictureAt: number | undefined
-  /** Until the next picture. */
-  #pauseMillis = 0
+  #still: Still | undefined
+  /** The time of the last key frame of the filler, and the number of the last picture after it. */
+  #keyTime: number | undefined
+  #number = 0
   #filledMillis = 0
   /** No publisher was on the air yet. */
   #isBeginning = false
@@ -58,7 +72,7 @@ export class GapFiller {
   }
 
   get hasShownPicture(): boolean {
-    return this.#pictureAt !== undefined
+    return this.#keyTime !== undefined
   }
 
   filledMillis(now: number): number {
@@ -67,13 +81,14 @@ export class GapFiller {
 
   /** Begins without any data before: the pictures come at once. */
   beginWithPicture(now: number): void {
-    this.#lastDataAt = now - pictureMillisMin
+    this.#lastDataAt = now - fillerMillisMin
     this.#isBeginning = true
   }
 
   /** A stream without a timeline is sent, after which there is no filler. */
   stop(now: number): void {
     this.end(now)
+    this.#still = undefined
     this.#lastDataAt = undefined
   }
 
@@ -81,7 +96,7 @@ export class GapFiller {
   end(now: number): void {
     this.#filledMillis = this.filledMillis(now)
     this.#since = undefined
-    this.#pictureAt = undefined
+    this.#keyTime = undefined
     this.#lastDataAt = now
     this.#isBeginning = false
   }
@@ -92,14 +107,14 @@ export class GapFiller {
     const { program } = player
     if (this.#lastDataAt === undefined || program === undefined || source.mode === 'hold') return
     const silentMillis = now - this.#lastDataAt
-    if (silentMillis < silenceMillisMin || silentMillis > fillerMillisMax) return
+    if (silentMillis < fillerMillisMin || silentMillis > fillerMillisMax) return
     const elapsed = this.#since === undefined ? silentMillis : now - this.#lastTickAt
     this.#lastTickAt = now
     this.#since ??= now
-    // The clock of the first references may be later than the first silence.
+    // The first of them are for the time before this moment, so the clock comes last.
     this.#pushSilence(source, now)
+    this.#pushPictures(source, now)
     player.pushReferences(now, elapsed)
-    if (silentMillis >= pictureMillisMin) this.#pushPicture(source, now)
     player.flush({ isAligned: true })
   }
 
@@ -117,23 +132,45 @@ export class GapFiller {
     if (audio !== undefined) this.#player.pushSilence(audio, this.#player.clock.at(now) + this.#player.audioLead)
   }
 
-  #pushPicture(source: FillerSource, now: number): void {
-    if (this.#pictureAt !== undefined && now - this.#pictureAt < this.#pauseMillis - tickMillis / 2) return
-    const unit = this.#choosePicture(source)
-    if (unit === undefined) return
-    const fittingMillis = (unit.length * 8 * 1000) / pictureBitsPerSecondMax
-    this.#pauseMillis = Math.min(Math.max(fittingMillis, pictureMillisBest), pictureMillisMax)
-    this.#pictureAt = now
-    this.#player.pushPicture(unit, now)
+  /** The pictures up to now. */
+  #pushPictures(source: FillerSource, now: number): void {
+    const still = this.#findStill(source)
+    if (still === undefined) return
+    const clock = this.#player.clock.at(now)
+    const frameTicks = ticksPerSecond / (source.video?.frameRate ?? usualFrameRate)
+    const keyTicks = still.skips ? keyTicksMax : keyTicksOf(still.key, frameTicks)
+    const last = Math.max(this.#player.lastVideoTime ?? clock - frameTicks, clock - owedTicksMax)
+    for (let time = last + frameTicks; time <= clock; time += frameTicks) this.#pushPicture(still, time, keyTicks)
+  }
+
+  #pushPicture({ key, skips }: Still, time: number, keyTicks: number): void {
+    if (this.#keyTime === undefined || time - this.#keyTime >= keyTicks) {
+      this.#keyTime = time
+      this.#number = 0
+      this.#player.pushTables()
+      this.#player.pushPicture(key, time, { isRandomAccess: true })
+    } else if (skips !== undefined) {
+      this.#number += 1
+      this.#player.pushPicture(skips.write(this.#number), time, {})
+    }
   }
 
   /** The slate where it is wanted and ready, and where this relay has had no picture. */
-  #choosePicture({ mode, video, keyFrame, findSlate }: FillerSource): Buffer | undefined {
+  #findStill({ mode, video, keyFrame, findSlate }: FillerSource): Still | undefined {
     const codec = this.#player.videoCodec
     const isSlateWanted = mode === 'slate' || (keyFrame === undefined && this.#isBeginning)
     const slate = isSlateWanted && video && video.codec === codec ? findSlate(video) : undefined
-    const pieces = slate ? [slate] : keyFrame?.codec === codec ? keyFrame?.pieces : undefined
-    if (pieces === undefined) return undefined
-    return Buffer.concat(codec === 'hevc' ? [endOfSequence, ...pieces, endOfSequence] : pieces)
+    const source = slate ?? (keyFrame?.codec === codec ? keyFrame : undefined)
+    if (source === undefined || codec === undefined) return undefined
+    if (this.#still?.source === source) return this.#still
+    const pieces = 'pieces' in source ? source.pieces : [source]
+    const key = Buffer.concat(codec === 'hevc' ? [endOfSequence, ...pieces, endOfSequence] : pieces)
+    this.#still = { source, key, skips: codec === 'h264' ? createSkipPictures(key) : undefined }
+    // Pictures that repeat another one cannot follow.
+    this.#keyTime = undefined
+    return this.#still
   }
 }
+
+const keyTicksOf = (key: Buffer, frameTicks: number): number =>
+  Math.min(Math.max((key.length * 8 * ticksPerSecond) / pictureBitsPerSecondMax, frameTicks), keyTicksMax) - 1

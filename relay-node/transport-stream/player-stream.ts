@@ -234,14 +234,15 @@ export class PlayerStream {
     this.audioEnd = time
   }
 
-  /** A picture that needs no other one. */
-  pushPicture(unit: Buffer, now: number): void {
+  /** A picture of a filler, which is shown at once, but after those of the publisher that are shown later. */
+  pushPicture(unit: Buffer, time: number, options: { readonly isRandomAccess?: boolean }): void {
     const pid = this.#program.video?.pid
     if (pid === undefined) return
-    const pts = wrapTime(this.videoTime(Math.round(this.clock.at(now))))
-    this.pushTables()
-    this.pushStamped(
-      packetize(pid, buildPes({ streamId: videoStreamId, pts, payload: unit }), { isRandomAccess: true }),
-    )
+    const rounded = Math.round(time)
+    const late = Math.max(this.#lastShownAt + ticksPerMilli - rounded, 0)
+    const decodedAt = this.videoTime(rounded, late)
+    const [pts, dts] = [wrapTime(decodedAt + late), wrapTime(decodedAt)]
+    const pes = buildPes({ streamId: videoStreamId, pts, ...(late > 0 ? { dts } : {}), payload: unit })
+    this.pushStamped(packetize(pid, pes, options))
   }
 }

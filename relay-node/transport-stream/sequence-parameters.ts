@@ -16,19 +16,14 @@ export interface SequenceParameters {
 
 /** @param sps a NAL unit with its header. @returns undefined for anything else. */
 export function readSequenceParameters(codec: VideoFormat['codec'], sps: Buffer): SequenceParameters | undefined {
-  try {
-    const read = codec === 'h264' ? readH264(sps) : readHevc(sps)
-    return read && isSize(read.width) && isSize(read.height) ? read : undefined
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
+  const read = attempt(() => (codec === 'h264' ? readH264(sps) : readHevc(sps)))
+  return read && isSize(read.width) && isSize(read.height) ? read : undefined
 }
 
 const isSize = (pixels: number): boolean => pixels >= 1 && pixels <= pictureSideMax
 
-/** @param headerBytes of the NAL unit. */
-function payloadOf(unit: Buffer, headerBytes: number): BitReader {
+/** The bits of a NAL unit, without the bytes that keep it free of start codes. @param headerBytes of the unit. */
+export function payloadOf(unit: Buffer, headerBytes: number): BitReader {
   const bytes: number[] = []
   let zeros = 0
   for (const byte of unit.subarray(headerBytes)) {
@@ -52,15 +47,26 @@ const h264Profiles: Readonly<Record<number, VideoFormat['profile']>> = {
 /** Those whose parameter sets state the chroma format. */
 const profilesWithChroma = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135])
 
-function readH264(sps: Buffer): SequenceParameters | undefined {
+/** What slices of H.264 need of their sequence parameter set. */
+export interface SliceSequence {
+  readonly frameNumberBits: number
+  readonly pictureOrder: { readonly type: number; readonly bits: number; readonly isAlwaysZero: boolean }
+  readonly hasSeparatePlanes: boolean
+  readonly chromaFormat: number
+  /** In macroblocks. */
+  readonly size: number
+  readonly isFrameOnly: boolean
+}
+
+function readH264(sps: Buffer): (SequenceParameters & { readonly slices: SliceSequence }) | undefined {
   if (((sps[0] ?? 0) & 31) !== 7) return undefined
   const bits = payloadOf(sps, 1)
   const profile = bits.read(8)
   bits.skip(16)
   bits.unsigned()
-  const chromaFormat = profilesWithChroma.has(profile) ? skipChroma(bits) : 1
-  bits.unsigned()
-  skipPictureOrder(bits)
+  const chroma = profilesWithChroma.has(profile) ? skipChroma(bits) : { format: 1, hasSeparatePlanes: false }
+  const frameNumberBits = bits.unsigned() + 4
+  const pictureOrder = readPictureOrder(bits)
   bits.unsigned()
   bits.skip(1)
   const widthUnits = bits.unsigned() + 1
@@ -71,29 +77,49 @@ function readH264(sps: Buffer): SequenceParameters | undefined {
   const fieldFactor = isFrameOnly ? 1 : 2
   const crop = bits.flag() ? [0, 1, 2, 3].map(() => bits.unsigned()) : [0, 0, 0, 0]
   const [left = 0, right = 0, top = 0, bottom = 0] = crop
-  const cropX = chromaFormat === 1 || chromaFormat === 2 ? 2 : 1
-  const cropY = (chromaFormat === 1 ? 2 : 1) * fieldFactor
-  const size = {
+  const cropX = chroma.format === 1 || chroma.format === 2 ? 2 : 1
+  const cropY = (chroma.format === 1 ? 2 : 1) * fieldFactor
+  const frameRate = bits.flag() ? readTiming(bits) : undefined
+  return {
+    // Interlaced pictures have no slate.
+    profile: (isFrameOnly ? h264Profiles[profile] : undefined) ?? 'other',
     width: widthUnits * 16 - (left + right) * cropX,
     height: heightUnits * 16 * fieldFactor - (top + bottom) * cropY,
+    ...(frameRate === undefined ? {} : { frameRate }),
+    slices: {
+      frameNumberBits,
+      pictureOrder,
+      hasSeparatePlanes: chroma.hasSeparatePlanes,
+      chromaFormat: chroma.format,
+      size: widthUnits * heightUnits * fieldFactor,
+      isFrameOnly,
+    },
   }
-  const frameRate = bits.flag() ? readTiming(bits) : undefined
-  // Interlaced pictures have no slate.
-  const known = isFrameOnly ? h264Profiles[profile] : undefined
-  return { profile: known ?? 'other', ...size, ...(frameRate === undefined ? {} : { frameRate }) }
 }
 
-/** @returns the chroma format. */
-function skipChroma(bits: BitReader): number {
-  const chromaFormat = bits.unsigned()
-  if (chromaFormat === 3) bits.skip(1)
+/** @param sps a NAL unit of H.264. @returns undefined for anything else. */
+export const readSliceSequence = (sps: Buffer): SliceSequence | undefined => attempt(() => readH264(sps)?.slices)
+
+/** @returns undefined where the bits do not suffice. */
+export function attempt<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+function skipChroma(bits: BitReader): { readonly format: number; readonly hasSeparatePlanes: boolean } {
+  const format = bits.unsigned()
+  const hasSeparatePlanes = format === 3 && bits.flag()
   bits.unsigned()
   bits.unsigned()
   bits.skip(1)
-  if (!bits.flag()) return chromaFormat
-  for (let list = 0; list < (chromaFormat === 3 ? 12 : 8); list += 1)
+  if (!bits.flag()) return { format, hasSeparatePlanes }
+  for (let list = 0; list < (format === 3 ? 12 : 8); list += 1)
     if (bits.flag()) skipScalingList(bits, list < 6 ? 16 : 64)
-  return chromaFormat
+  return { format, hasSeparatePlanes }
 }
 
 function skipScalingList(bits: BitReader, size: number): void {
@@ -105,14 +131,15 @@ function skipScalingList(bits: BitReader, size: number): void {
   }
 }
 
-function skipPictureOrder(bits: BitReader): void {
+function readPictureOrder(bits: BitReader): SliceSequence['pictureOrder'] {
   const type = bits.unsigned()
-  if (type === 0) bits.unsigned()
-  if (type !== 1) return
-  bits.skip(1)
+  if (type === 0) return { type, bits: bits.unsigned() + 4, isAlwaysZero: false }
+  if (type !== 1) return { type, bits: 0, isAlwaysZero: true }
+  const isAlwaysZero = bits.flag()
   bits.signed()
   bits.signed()
   for (let count = Math.min(bits.unsigned(), 255); count > 0; count -= 1) bits.signed()
+  return { type, bits: 0, isAlwaysZero }
 }
 
 const extendedAspectRatio = 255
