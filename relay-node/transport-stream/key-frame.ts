@@ -1,8 +1,5 @@
 /** The latest picture of a stream that can be decoded without another one, kept as it arrived. */
-import type { VideoFormat } from '../../domain/relay/stream-format.ts'
-import { parameterSetsOf, UnitScanner } from './video-units.ts'
-
-export type VideoCodec = VideoFormat['codec']
+import { parameterSetsOf, UnitScanner, type VideoCodec } from './video-units.ts'
 
 export interface KeyFrame {
   readonly codec: VideoCodec

@@ -2,10 +2,11 @@
  * The program that players see. Its packet ids stay while publishers come and go, since players look for the streams
  * that they found first.
  */
-import type { VideoCodec } from './key-frame.ts'
+
 import { nullPid, packetize } from './packet.ts'
 import { type ElementaryStream, type Program, writePat, writePmt } from './program-tables.ts'
 import { isAudio, videoCodecOf } from './stream-kinds.ts'
+import type { VideoCodec } from './video-units.ts'
 
 type Role = 'video' | 'audio' | 'other' | 'clock'
 

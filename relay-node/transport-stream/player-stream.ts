@@ -3,7 +3,6 @@
  * and its times never go back.
  */
 import type { AudioFormat } from '../../domain/relay/stream-format.ts'
-import type { VideoCodec } from './key-frame.ts'
 import {
   counterOf,
   hasPayload,
@@ -20,6 +19,7 @@ import { PlayerProgram } from './player-program.ts'
 import type { Program } from './program-tables.ts'
 import { silentFrame } from './silence.ts'
 import { MediaClock, ticksPerMilli, ticksPerSecond, wrapClock, wrapTime } from './stream-times.ts'
+import type { VideoCodec } from './video-units.ts'
 
 /** Seven packets are the payload of an SRT packet. */
 const blockPackets = 7

@@ -1,9 +1,10 @@
 /** Reads the format of the pictures of a stream. */
 import type { VideoFormat } from '../../domain/relay/stream-format.ts'
 import { frameRateMax } from '../../domain/relay/stream-format.ts'
-import type { KeyFrame, VideoCodec } from './key-frame.ts'
+import type { KeyFrame } from './key-frame.ts'
 import { readSequenceParameters } from './sequence-parameters.ts'
 import { ticksPerSecond } from './stream-times.ts'
+import type { VideoCodec } from './video-units.ts'
 
 /** Pictures after which the rate is known. */
 const measuredUnits = 60

@@ -1,7 +1,7 @@
 /** NAL units of H.264 and HEVC in the byte stream format (ITU-T H.264 and H.265, annex B). */
 import type { VideoFormat } from '../../domain/relay/stream-format.ts'
 
-type VideoCodec = VideoFormat['codec']
+export type VideoCodec = VideoFormat['codec']
 
 const typeOf = (codec: VideoCodec, header: number): number => (codec === 'h264' ? header & 31 : (header >> 1) & 63)
 
@@ -75,7 +75,7 @@ export function splitUnits(unit: Buffer): Buffer[] {
   return units
 }
 
-export interface ParameterSets {
+type ParameterSets = {
   readonly vps?: Buffer
   readonly sps?: Buffer
   readonly pps?: Buffer

@@ -24,12 +24,23 @@ const audioTicks = 1_920
 const pids = { pmt: 0x1000, video: 0x100, audio: 0x101 }
 
 const startCode = Buffer.from([0, 0, 0, 1])
-/** Baseline, 640×360. */
-const sequence = Buffer.from('6742c01ed90280bfe5c04400000fa40002ee02', 'hex')
-const picture = Buffer.from('68ce3c80', 'hex')
+/** Of x264: baseline, 640×360. */
+const sequence = Buffer.from('6742c01ed900a02ff97011000003000100000300320f162e48', 'hex')
+const picture = Buffer.from('68cb83cb20', 'hex')
+/** The first slice of a key frame: of the parameter set 0, and the number 0. */
+const sliceHeader = Buffer.from([0xb8, 0x40, 0x80])
 /** @param text by which the unit is recognised. */
 export const keyUnit = (text: string): Buffer =>
-  Buffer.concat([startCode, sequence, startCode, picture, startCode, Buffer.from([0x65]), Buffer.from(`<${text}>`)])
+  Buffer.concat([
+    startCode,
+    sequence,
+    startCode,
+    picture,
+    startCode,
+    Buffer.from([0x65]),
+    sliceHeader,
+    Buffer.from(`<${text}>`),
+  ])
 const deltaUnit = (text: string): Buffer => Buffer.concat([startCode, Buffer.from([0x41]), Buffer.from(`<${text}>`)])
 
 export interface PublisherOptions {
