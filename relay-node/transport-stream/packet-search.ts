@@ -4,9 +4,7 @@ import { packetBytes, syncByte } from './packet.ts'
 const packetsMin = 2
 const searchedPackets = 5
 
-/**
- * @returns where packets of MPEG-TS begin; `undecided` where the data are too short to say; `none` where they have none.
- */
+/** @returns where packets of MPEG-TS begin; `undecided` where the data are too short; `none` where they have none. */
 export function findPackets(data: Buffer): number | 'undecided' | 'none' {
   if (data.length < packetsMin * packetBytes) return 'undecided'
   for (let begin = 0; begin < packetBytes; begin += 1) {

@@ -207,8 +207,8 @@ const improbableRanges: readonly (readonly [number, number, number, number])[] =
 const skipContext = { slope: 23, offset: 33 }
 
 /**
- * The macroblocks of a slice that skips all of them, with the stop bit. The neighbours of each are skipped or missing, so
- * all use the same context.
+ * The macroblocks of a slice that skips all of them, with the stop bit. The neighbours of each are skipped or missing,
+ * so all use the same context.
  */
 function skipWithCabac(size: number): BitWriter {
   const bits = new BitWriter()

@@ -11,10 +11,12 @@ import { createSkipPictures } from '../../relay-node/transport-stream/skip-pictu
 import { parameterSetsOf } from '../../relay-node/transport-stream/video-units.ts'
 
 const pictureOf = (size: string, pixels: string, args: readonly string[]): Buffer =>
-  execFileSync('ffmpeg', [
-    ...['-nostdin', '-v', 'error', '-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=30`, '-frames:v', '1'],
-    ...['-pix_fmt', pixels, ...args, '-'],
-  ])
+  execFileSync(
+    'ffmpeg',
+    `-nostdin -v error -f lavfi -i testsrc2=size=${size}:rate=30 -frames:v 1 -pix_fmt ${pixels}`
+      .split(' ')
+      .concat(args, '-'),
+  )
 
 /** Decodes the input, and reports what ffmpeg complains about. */
 function decode(input: Buffer, args: readonly string[]): { readonly output: string; readonly complaints: string } {
