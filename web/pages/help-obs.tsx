@@ -112,9 +112,10 @@ const Settings = () => (
 
 const Sound = () => (
   <p>
-    After the first start or a gap, the log of OBS may say “Max audio buffering reached”. OBS then delays <em>all</em>{' '}
-    of its sound by up to a second, and keeps this delay until it is restarted. Sound and picture of your stream stay
-    together. If your microphone is late afterwards, restart OBS at a good moment.
+    When a stream stops, OBS may delay <em>all</em> of its sound by up to a second, and keep this delay until it is
+    restarted; its log says “Max audio buffering reached”. To keep that from happening, let the relay go on sending:
+    choose the last picture or a picture of yours under <a href="/connections">Connections</a>. If your microphone is
+    late nevertheless, restart OBS at a good moment.
   </p>
 )
 
