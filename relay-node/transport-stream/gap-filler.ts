@@ -4,10 +4,12 @@
  */
 import type { OnLoss } from '../../domain/relay/on-loss.ts'
 import type { VideoFormat } from '../../domain/relay/stream-format.ts'
+import { createHevcSkipPictures } from './hevc-skip-pictures.ts'
 import type { KeyFrame } from './key-frame.ts'
 import type { PlayerStream, SentAudio } from './player-stream.ts'
 import { createSkipPictures, type SkipPictures } from './skip-pictures.ts'
-import { ticksPerSecond } from './stream-times.ts'
+import { ticksPerMilli, ticksPerSecond } from './stream-times.ts'
+import type { VideoCodec } from './video-units.ts'
 
 /** How often the stage looks whether a filler is due. */
 export const tickMillis = 20
@@ -118,10 +120,21 @@ export class GapFiller {
     player.flush({ isAligned: true })
   }
 
-  /** The silence that is due before a stream begins. */
+  /** What is due before a stream begins: silence, and the end of the pictures. */
   finish(source: FillerSource, now: number): void {
     const silentMillis = now - (this.#lastDataAt ?? Number.NEGATIVE_INFINITY)
-    if (silentMillis <= (this.isFilling ? fillerMillisMax : shortMillisMax)) this.#pushSilence(source, now)
+    if (silentMillis > (this.isFilling ? fillerMillisMax : shortMillisMax)) return
+    this.#pushSilence(source, now)
+    this.#endSequence(now)
+  }
+
+  /** Some key frames of HEVC are taken for a later picture of the same sequence, unless it has ended. */
+  #endSequence(now: number): void {
+    const skips = this.#still?.skips
+    if (this.#keyTime === undefined || skips === undefined || this.#player.videoCodec !== 'hevc') return
+    this.#number += 1
+    const last = Buffer.concat([skips.write(this.#number), endOfSequence])
+    this.#player.pushPicture(last, this.#player.clock.at(now) - 2 * ticksPerMilli, {})
   }
 
   #filledUntil(now: number): number {
@@ -164,12 +177,17 @@ export class GapFiller {
     if (source === undefined || codec === undefined) return undefined
     if (this.#still?.source === source) return this.#still
     const pieces = 'pieces' in source ? source.pieces : [source]
-    const key = Buffer.concat(codec === 'hevc' ? [endOfSequence, ...pieces, endOfSequence] : pieces)
-    this.#still = { source, key, skips: codec === 'h264' ? createSkipPictures(key) : undefined }
+    this.#still = { source, ...createStill(codec, Buffer.concat(pieces)) }
     // Pictures that repeat another one cannot follow.
     this.#keyTime = undefined
     return this.#still
   }
+}
+
+function createStill(codec: VideoCodec, key: Buffer): Omit<Still, 'source'> {
+  if (codec === 'h264') return { key, skips: createSkipPictures(key) }
+  const skips = createHevcSkipPictures(key)
+  return { key: Buffer.concat(skips ? [endOfSequence, key] : [endOfSequence, key, endOfSequence]), skips }
 }
 
 const keyTicksOf = (key: Buffer, frameTicks: number): number =>

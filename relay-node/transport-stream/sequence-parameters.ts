@@ -191,7 +191,7 @@ function readHevc(sps: Buffer): SequenceParameters | undefined {
   }
 }
 
-function skipSubLayers(bits: BitReader, count: number): void {
+export function skipSubLayers(bits: BitReader, count: number): void {
   const present = Array.from({ length: count }, () => ({ profile: bits.flag(), level: bits.flag() }))
   if (count > 0) bits.skip((8 - count) * 2)
   for (const { profile, level } of present) bits.skip((profile ? 88 : 0) + (level ? 8 : 0))

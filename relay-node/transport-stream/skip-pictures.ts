@@ -3,6 +3,7 @@
  * still stream at any rate for a few hundred bytes a picture, without a decoder (ITU-T H.264, 7.3.3, 7.3.4 and 9.3).
  */
 import { BitWriter } from './bits.ts'
+import { CabacEncoder, createContext } from './cabac.ts'
 import { attempt, payloadOf, readSliceSequence, type SliceSequence } from './sequence-parameters.ts'
 import { splitUnits } from './video-units.ts'
 
@@ -137,73 +138,7 @@ function guardUnit(unit: Buffer): Buffer {
   return Buffer.from(bytes)
 }
 
-/** Of table 9-45: the share of the improbable symbol, by the state of the context and two bits of the range. */
-const improbableRanges: readonly (readonly [number, number, number, number])[] = [
-  [128, 176, 208, 240],
-  [128, 167, 197, 227],
-  [128, 158, 187, 216],
-  [123, 150, 178, 205],
-  [116, 142, 169, 195],
-  [111, 135, 160, 185],
-  [105, 128, 152, 175],
-  [100, 122, 144, 166],
-  [95, 116, 137, 158],
-  [90, 110, 130, 150],
-  [85, 104, 123, 142],
-  [81, 99, 117, 135],
-  [77, 94, 111, 128],
-  [73, 89, 105, 122],
-  [69, 85, 100, 116],
-  [66, 80, 95, 110],
-  [62, 76, 90, 104],
-  [59, 72, 86, 99],
-  [56, 69, 81, 94],
-  [53, 65, 77, 89],
-  [51, 62, 73, 85],
-  [48, 59, 69, 80],
-  [46, 56, 66, 76],
-  [43, 53, 63, 72],
-  [41, 50, 59, 69],
-  [39, 48, 56, 65],
-  [37, 45, 54, 62],
-  [35, 43, 51, 59],
-  [33, 41, 48, 56],
-  [32, 39, 46, 53],
-  [30, 37, 43, 50],
-  [29, 35, 41, 48],
-  [27, 33, 39, 45],
-  [26, 31, 37, 43],
-  [24, 30, 35, 41],
-  [23, 28, 33, 39],
-  [22, 27, 32, 37],
-  [21, 26, 30, 35],
-  [20, 24, 29, 33],
-  [19, 23, 27, 31],
-  [18, 22, 26, 30],
-  [17, 21, 25, 28],
-  [16, 20, 23, 27],
-  [15, 19, 22, 25],
-  [14, 18, 21, 24],
-  [14, 17, 20, 23],
-  [13, 16, 19, 22],
-  [12, 15, 18, 21],
-  [12, 14, 17, 20],
-  [11, 14, 16, 19],
-  [11, 13, 15, 18],
-  [10, 12, 15, 17],
-  [10, 12, 14, 16],
-  [9, 11, 13, 15],
-  [9, 11, 12, 14],
-  [8, 10, 12, 14],
-  [8, 9, 11, 13],
-  [7, 9, 11, 12],
-  [7, 9, 10, 12],
-  [7, 8, 10, 11],
-  [6, 8, 9, 11],
-  [6, 7, 9, 10],
-  [6, 7, 8, 9],
-]
-/** Of table 9-13, for a skipped macroblock of a P slice with the first initialization. */
+/** Of ITU-T H.264, table 9-13, for a skipped macroblock of a P slice with the first initialization. */
 const skipContext = { slope: 23, offset: 33 }
 
 /**
@@ -211,44 +146,11 @@ const skipContext = { slope: 23, offset: 33 }
  * so all use the same context.
  */
 function skipWithCabac(size: number): BitWriter {
-  const bits = new BitWriter()
-  // Above 63 the probable symbol is 1.
-  let state = ((skipContext.slope * quantizer) >> 4) + skipContext.offset - 64
-  let low = 0
-  let range = 510
-  let outstanding = 0
-  let isFirst = true
-  const put = (bit: number) => {
-    if (isFirst) isFirst = false
-    else bits.write(bit, 1)
-    for (; outstanding > 0; outstanding -= 1) bits.write(1 - bit, 1)
-  }
-  const renormalize = () => {
-    while (range < 256) {
-      if (low < 256) put(0)
-      else if (low >= 512) {
-        low -= 512
-        put(1)
-      } else {
-        low -= 256
-        outstanding += 1
-      }
-      range *= 2
-      low *= 2
-    }
-  }
+  const encoder = new CabacEncoder()
+  const context = createContext(skipContext.slope, skipContext.offset, quantizer)
   for (let macroblock = 1; macroblock <= size; macroblock += 1) {
-    range -= improbableRanges[state]?.[(range >> 6) & 3] ?? 2
-    state = Math.min(state + 1, 62)
-    renormalize()
-    // Whether the slice ends.
-    range -= 2
-    if (macroblock < size) renormalize()
+    encoder.encode(context, 1)
+    encoder.encodeEnd(macroblock === size)
   }
-  low += range
-  range = 2
-  renormalize()
-  put((low >> 9) & 1)
-  // The last of these bits is the stop bit.
-  return bits.write(((low >> 7) & 3) | 1, 2)
+  return encoder.bits
 }
