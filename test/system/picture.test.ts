@@ -10,6 +10,7 @@ import { makeSlate } from './picture/encodings.ts'
 import { errorsOf, type Recording, summarize, writeProof } from './picture/figures.ts'
 import { judge } from './picture/judgement.ts'
 import { type Mode, modes, perform } from './picture/scene.ts'
+import { testInRealTime } from './real-time.ts'
 
 /** The file for the figures of the long form. */
 const proofFile = process.env.PICTURE_PROOF
@@ -18,8 +19,8 @@ const kills = Number(process.env.PICTURE_KILLS ?? 50)
 
 vi.setConfig({ testTimeout: proofFile === undefined ? 180_000 : 3_600_000 })
 
-/** Without data. After it the players of `freeze` and `slate` get a picture. */
-const pictureMillis = 2_000
+/** Without data. After it the players of `freeze` and `slate` get pictures. */
+const pictureMillis = 500
 /** For the SRT latencies of both ends, and a busy machine. */
 const slackMillis = 1_500
 
@@ -54,16 +55,23 @@ function expectWholeTimeline(recording: Recording): void {
 const plays = proofFile === undefined ? shortPlays : longPlays(seed, kills)
 const recordings: Recording[] = []
 
-// Each play is a test, after which its relays end.
-test.each(plays)('players have one timeline while publishers vanish and return: $name', async (play) => {
+/** The relays of a play end with its test. */
+async function judgePlay(play: Play): Promise<void> {
   const slate = await makeSlate()
-  const others = proofFile === undefined ? [record('freeze', shortOutage, slate)] : []
-  const ofPlay = await Promise.all([...modes.map((mode) => record(mode, play, slate)), ...others])
+  const ofPlay: Recording[] = []
+  // Two at a time, since an overloaded relay loses packets of its publisher.
+  for (const pair of [modes.slice(0, 2), modes.slice(2)])
+    ofPlay.push(...(await Promise.all(pair.map((mode) => record(mode, play, slate)))))
+  if (proofFile === undefined) ofPlay.push(await record('freeze', shortOutage, slate))
   recordings.push(...ofPlay)
   if (proofFile !== undefined) await writeProof(proofFile, seed, recordings)
   expect(ofPlay.every(({ isConnected }) => isConnected)).toBe(true)
   for (const recording of ofPlay.filter(({ mode }) => mode !== 'off')) expectWholeTimeline(recording)
-})
+}
+
+for (const play of plays) {
+  testInRealTime(`players have one timeline while publishers vanish and return: ${play.name}`, () => judgePlay(play))
+}
 
 test('the judges find errors where the timeline is not repaired', () => {
   const off = summarize(recordings.filter(({ mode }) => mode === 'off'))
