@@ -5,26 +5,12 @@ import { type StreamFormat, showStreamFormat } from '../../domain/relay/stream-f
 import { FormatReport } from '../../relay-node/format-report.ts'
 import { report } from '../../relay-node/health-report.ts'
 import { refusal, run } from './control-plane.ts'
-import { givenControlPlane, noAdmissions, secret } from './running.ts'
+import { givenControlPlane, noAdmissions, noIngest, secret } from './running.ts'
 
 const formatOf = (height: number): StreamFormat => ({
   video: { codec: 'hevc', profile: 'main', width: 1280, height, frameRate: 30 },
   audio: null,
 })
-
-const summary = {
-  publishing: false,
-  bitrate_kbps: 0,
-  links: 0,
-  players: 0,
-  stalled_players: 0,
-  bytes_total: 0,
-  engine: 'none',
-  refused: {},
-  last_refused: {},
-  publishing_ms_total: 0,
-  peak_bitrate_kbps: 0,
-} as const
 
 async function givenReports() {
   const plane = await givenControlPlane()
@@ -35,7 +21,7 @@ async function givenReports() {
     sessionId: randomUUID(),
     instanceId: 'relay-1',
     intervalSeconds: 10,
-    summarizeIngest: () => summary,
+    summarizeIngest: () => noIngest,
     admissions: noAdmissions,
     format: new FormatReport(() => found),
     signal: new AbortController().signal,

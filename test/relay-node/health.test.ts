@@ -4,22 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { pauseMillis, reportUntilEnded } from '../../relay-node/health.ts'
 import { interpretReply } from '../../relay-node/health-report.ts'
 import { type ControlPlane, refusal, run, stop } from './control-plane.ts'
-import { endOf, eventually, givenControlPlane, noAdmissions, secret, startRelay } from './running.ts'
-
-/** Of a relay without a publisher. */
-const summary = {
-  publishing: false,
-  bitrate_kbps: 0,
-  links: 0,
-  players: 0,
-  bytes_total: 0,
-  engine: 'none',
-  refused: {},
-  stalled_players: 0,
-  last_refused: {},
-  publishing_ms_total: 0,
-  peak_bitrate_kbps: 0,
-} as const
+import { endOf, eventually, givenControlPlane, noAdmissions, noIngest, secret, startRelay } from './running.ts'
 
 test('a relay reports at once with its secret, session and instance, and then at the interval of the answer', async () => {
   const plane = await givenControlPlane()
@@ -35,7 +20,7 @@ test('a relay reports at once with its secret, session and instance, and then at
   const [first, second, third, fourth] = plane.reports
   expect(first).toMatchObject({
     secret,
-    body: { session_id: relay.sessionId, instance_id: relay.instanceId, stats: summary },
+    body: { session_id: relay.sessionId, instance_id: relay.instanceId, stats: noIngest },
   })
   expect(Date.parse(first?.body.observed_at ?? '')).toBeGreaterThanOrEqual(startedAt)
   for (const [earlier, later] of [
@@ -113,7 +98,7 @@ describe('a relay that is ended by a signal', () => {
       async onAssigned() {},
       signal: ending.signal,
       admissions: noAdmissions,
-      summarizeIngest: () => ({ ...summary, bytes_total }),
+      summarizeIngest: () => ({ ...noIngest, bytes_total }),
       log: (_, message) => void logged.push(message),
       async closeStreams() {
         bytes_total = 5_000
@@ -165,7 +150,7 @@ describe.each(denials)('a relay whose control plane %s', (_, denial) => {
       intervalSeconds: 0.1,
       denialMillisMin,
       admissions: noAdmissions,
-      summarizeIngest: () => summary,
+      summarizeIngest: () => noIngest,
       async onAssigned() {},
       log() {},
       signal: ending.signal,

@@ -7,24 +7,10 @@ import { PathEvents, type ReportedPathEvent } from '../../relay-node/path-events
 import { handshake, shutdown } from '../support/srt-packets.ts'
 import { refusal, run } from './control-plane.ts'
 import { admit, createCaller, engineSocketId, givenGate, play } from './gate-callers.ts'
-import { eventually, givenControlPlane, noAdmissions, secret, startRelay } from './running.ts'
+import { eventually, givenControlPlane, noAdmissions, noIngest, secret, startRelay } from './running.ts'
 import { givenSocket } from './udp-callers.ts'
 
 const stepMillis = 250
-
-const summary = {
-  publishing: false,
-  bitrate_kbps: 0,
-  links: 0,
-  players: 0,
-  stalled_players: 0,
-  bytes_total: 0,
-  engine: 'none',
-  refused: {},
-  last_refused: {},
-  publishing_ms_total: 0,
-  peak_bitrate_kbps: 0,
-} as const
 
 /** Path events in a time of their own. */
 function givenPath() {
@@ -145,7 +131,7 @@ test('path events wait for the next usual report of a session, and are in no ext
     sessionId: randomUUID(),
     instanceId: 'relay-1',
     intervalSeconds: 10,
-    summarizeIngest: () => summary,
+    summarizeIngest: () => noIngest,
     admissions: noAdmissions,
     pathEvents: path.events,
     signal: new AbortController().signal,

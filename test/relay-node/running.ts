@@ -20,6 +20,21 @@ export const streamToken = 'Ab12Cd34'
 export const hashedToken = (token: string): string =>
   formatStreamTokenHash(hashStreamToken(token, Buffer.alloc(32, 7).toString('base64url')))
 
+/** The summary of a relay without a stream. */
+export const noIngest = {
+  publishing: false,
+  bitrate_kbps: 0,
+  links: 0,
+  players: 0,
+  stalled_players: 0,
+  bytes_total: 0,
+  engine: 'none',
+  refused: {},
+  last_refused: {},
+  publishing_ms_total: 0,
+  peak_bitrate_kbps: 0,
+} as const
+
 /** For reports of a relay that admits no caller. */
 export const noAdmissions: Admissions = { revision: () => null, takeUsedPlayKeys: () => [], onChange: () => {} }
 
