@@ -9,7 +9,7 @@ import type { VideoCodec } from './video-units.ts'
 /** Pictures after which the rate is known. */
 const measuredUnits = 60
 
-export class StreamFormatReader {
+export class FormatReader {
   readonly #codec: VideoCodec
   #parameters: Buffer | undefined
   #size: Omit<VideoFormat, 'frameRate' | 'codec'> | undefined

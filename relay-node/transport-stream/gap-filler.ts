@@ -4,10 +4,10 @@
  */
 import type { OnLoss } from '../../domain/relay/on-loss.ts'
 import type { VideoFormat } from '../../domain/relay/stream-format.ts'
+import { createH264SkipPictures, type SkipPictures } from './h264-skip-pictures.ts'
 import { createHevcSkipPictures } from './hevc-skip-pictures.ts'
 import type { KeyFrame } from './key-frame.ts'
 import type { PlayerStream, SentAudio } from './player-stream.ts'
-import { createSkipPictures, type SkipPictures } from './skip-pictures.ts'
 import { ticksPerMilli, ticksPerSecond } from './stream-times.ts'
 import type { VideoCodec } from './video-units.ts'
 
@@ -185,7 +185,7 @@ export class GapFiller {
 }
 
 function createStill(codec: VideoCodec, key: Buffer): Omit<Still, 'source'> {
-  if (codec === 'h264') return { key, skips: createSkipPictures(key) }
+  if (codec === 'h264') return { key, skips: createH264SkipPictures(key) }
   const skips = createHevcSkipPictures(key)
   return { key: Buffer.concat(skips ? [endOfSequence, key] : [endOfSequence, key, endOfSequence]), skips }
 }

@@ -28,7 +28,7 @@ export interface SkipPictures {
 }
 
 /** @param keyFrame an access unit with its parameter sets. @returns undefined where it cannot be repeated this way. */
-export function createSkipPictures(keyFrame: Buffer): SkipPictures | undefined {
+export function createH264SkipPictures(keyFrame: Buffer): SkipPictures | undefined {
   const units = splitUnits(keyFrame)
   const find = (type: number) => units.find((unit) => ((unit[0] ?? 0) & 31) === type)
   const [sps, pps, slice] = [find(unitTypes.sps), find(unitTypes.pps), find(unitTypes.keySlice)]

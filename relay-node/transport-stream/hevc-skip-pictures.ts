@@ -3,9 +3,9 @@
  */
 import { BitWriter } from './bits.ts'
 import { type CabacContext, CabacEncoder, createContext } from './cabac.ts'
+import type { SkipPictures } from './h264-skip-pictures.ts'
 import { type HevcPicture, type HevcSequence, readHevcPicture, readHevcSequence } from './hevc-parameters.ts'
 import { attempt, payloadOf } from './sequence-parameters.ts'
-import type { SkipPictures } from './skip-pictures.ts'
 import { splitUnits } from './video-units.ts'
 
 const types = { keyMin: 16, keyMax: 21, idrMin: 19, idrMax: 20, sps: 33, pps: 34 }

@@ -4,19 +4,19 @@ import { packetBytes, syncByte } from './packet.ts'
 const packetsMin = 2
 const searchedPackets = 5
 
-/** @returns where packets of MPEG-TS begin; `undecided` where the data are too short; `none` where they have none. */
-export function findPackets(data: Buffer): number | 'undecided' | 'none' {
-  if (data.length < packetsMin * packetBytes) return 'undecided'
-  for (let begin = 0; begin < packetBytes; begin += 1) {
-    let count = 0
-    for (let at = begin; at < data.length && count < searchedPackets; at += packetBytes) {
-      if (data[at] !== syncByte) {
-        count = 0
-        break
-      }
-      count += 1
-    }
-    if (count >= packetsMin) return begin
+/** @returns undefined where the data are too short to know it. */
+export function beginsWithPackets(data: Buffer): boolean | undefined {
+  for (let at = 0; at < data.length && at < searchedPackets * packetBytes; at += packetBytes)
+    if (data[at] !== syncByte) return false
+  return data.length < packetsMin * packetBytes ? undefined : true
+}
+
+/** @returns where the next packet begins after damaged data. */
+export function nextPacket(data: Buffer, after: number): number {
+  for (let at = after + 1; at < data.length; at += 1) {
+    if (data[at] !== syncByte) continue
+    const next = at + packetBytes
+    if (next >= data.length || data[next] === syncByte) return at
   }
-  return 'none'
+  return data.length
 }

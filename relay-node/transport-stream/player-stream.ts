@@ -1,5 +1,5 @@
 /**
- * The stream that the players of a relay receive: one timeline, whoever publishes. It has its own counters and tables,
+ * The stream that the players of a relay receive: one timeline over all publishers. It has its own counters and tables,
  * and its times never go back.
  */
 import type { AudioFormat } from '../../domain/relay/stream-format.ts'

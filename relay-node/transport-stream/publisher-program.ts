@@ -1,10 +1,10 @@
 /** The program of one publisher: its tables, and what is known of each of its streams. */
 
 import { type ReadAudio, readAudioFormat } from './audio-format.ts'
+import { FormatReader } from './format-reader.ts'
 import { KeyFrameCollector } from './key-frame.ts'
 import { counterOf, hasPayload, packetBytes, startsUnit } from './packet.ts'
 import { type Program, readPat, readPmt, SectionCollector } from './program-tables.ts'
-import { StreamFormatReader } from './stream-format.ts'
 import { isAudio, videoCodecOf } from './stream-kinds.ts'
 
 /** One elementary stream of a publisher. */
@@ -31,6 +31,7 @@ export interface PublishedStream {
 
 /** Until a program is found, so that a stream without one is not held back for long. */
 const packetsWithoutProgramMax = 3_000
+const millisWithoutProgramMax = 2_000
 
 export type TableResult = 'unchanged' | 'changed' | 'unknown'
 
@@ -43,7 +44,7 @@ export class PublisherProgram {
   audio: PublishedStream | undefined
   /** Undefined for a stream whose pictures the relay cannot tell apart. */
   keyFrames: KeyFrameCollector | undefined
-  format: StreamFormatReader | undefined
+  format: FormatReader | undefined
   /** Packets of the pictures are missing since the last key frame. */
   hasLoss = false
   #pat: { readonly transportStreamId: number; readonly pmtPid: number } | undefined
@@ -52,15 +53,23 @@ export class PublisherProgram {
   #pmtSections = new SectionCollector()
   #pmtSection = Buffer.alloc(0)
   #packets = 0
+  #since: number | undefined
 
   get pmtPid(): number | undefined {
     return this.#pat?.pmtPid
   }
 
-  /** Counts a packet. @returns whether the stream has had a chance to name its program. */
-  isLate(): boolean {
+  /** Data of its program have arrived. */
+  get isUnderstood(): boolean {
+    return this.lead?.counter !== undefined
+  }
+
+  /** Counts a packet. @returns whether the stream has had time to name its program, and has none. */
+  isLate(now: number): boolean {
+    if (this.program !== undefined) return false
     this.#packets += 1
-    return this.program === undefined && this.#packets > packetsWithoutProgramMax
+    this.#since ??= now
+    return this.#packets > packetsWithoutProgramMax || now - this.#since > millisWithoutProgramMax
   }
 
   /** `unknown`: the stream has several programs. */
@@ -116,7 +125,7 @@ export class PublisherProgram {
     this.audio = streams.find(({ type, descriptors }) => isAudio(type, descriptors))
     const codec = video && videoCodecOf(video.type)
     this.keyFrames = codec && new KeyFrameCollector(codec)
-    this.format = codec && new StreamFormatReader(codec)
+    this.format = codec && new FormatReader(codec)
   }
 }
 

@@ -5,7 +5,7 @@
 import { LivePackets, unitAt } from './live-packets.ts'
 import type { OnAir } from './on-air.ts'
 import { isScrambled, makeNull, nullPid, packetBytes, payloadAt, pidOf, startsUnit, syncByte } from './packet.ts'
-import { findPackets } from './packet-search.ts'
+import { beginsWithPackets, nextPacket } from './packet-search.ts'
 import { readPesHeader } from './pes.ts'
 import { type PublishedStream, PublisherProgram } from './publisher-program.ts'
 import { distanceOf, isJump, PublisherTimes } from './publisher-times.ts'
@@ -30,6 +30,8 @@ export class PublisherStream {
   readonly #live: LivePackets
   #rest: Buffer = Buffer.alloc(0)
   #kind: 'unknown' | 'packets' | 'untouched'
+  /** All data so far, until the stream is understood. */
+  #unread: Buffer[] | undefined = []
   #isOnAir = false
   #waitingSince: number | undefined
   /** Packets of a picture that may be a key frame, while the stream is not on the air. */
@@ -64,22 +66,23 @@ export class PublisherStream {
       return
     }
     this.#times.now = now
-    let data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    this.#unread?.push(chunk)
+    const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     if (this.#kind === 'unknown') {
-      const begin = findPackets(data)
-      if (begin === 'undecided') {
+      const begins = beginsWithPackets(data)
+      if (begins === undefined) {
         this.#rest = Buffer.from(data)
         return
       }
-      if (begin === 'none') {
+      if (!begins) {
         this.#giveUp(data)
         return
       }
       this.#kind = 'packets'
-      data = data.subarray(begin)
     }
     this.#readPackets(data)
     if (this.isUntouched) return
+    if (this.#program.isUnderstood) this.#unread = undefined
     this.#air.player.flush({ isAligned: this.#isInserted, newest: this.newest })
     if (this.#isOnAir) this.#air.filler.end(now)
   }
@@ -91,10 +94,13 @@ export class PublisherStream {
       this.#giveUp(this.#rest)
   }
 
+  /** @param data that are not sent yet, of a stream that was understood. */
   #giveUp(data: Buffer): void {
+    const unsent = this.#unread ? Buffer.concat(this.#unread) : data
     this.#kind = 'untouched'
     this.#rest = Buffer.alloc(0)
-    this.#air.passUntouched(this.#number, data, this.newest)
+    this.#unread = undefined
+    this.#air.passUntouched(this.#number, unsent, this.newest)
   }
 
   #readPackets(data: Buffer): void {
@@ -105,7 +111,7 @@ export class PublisherStream {
     while (at + packetBytes <= data.length) {
       if (data[at] !== syncByte) {
         this.#endRun(data, at)
-        at = nextSync(data, at)
+        at = nextPacket(data, at)
         if (this.#isOnAir) this.#runAt = at
         continue
       }
@@ -151,9 +157,10 @@ export class PublisherStream {
     }
     const stream = program.streams.get(pid)
     if (stream !== undefined) {
-      if (stream === program.lead && isScrambled(data, at)) return false
+      // A damaged packet of a clear stream looks like a scrambled one.
+      if (stream === program.lead && stream.counter === undefined && isScrambled(data, at)) return false
       this.#readStream(stream, data, at)
-    } else if (program.isLate()) return false
+    } else if (program.isLate(this.#times.now)) return false
     else this.#passOther(data, at, pid)
     return true
   }
@@ -302,13 +309,4 @@ export class PublisherStream {
     if (isRunning) this.#runAt = at
     this.#isInserted = true
   }
-}
-
-function nextSync(data: Buffer, at: number): number {
-  for (let each = at + 1; each < data.length; each += 1) {
-    if (data[each] !== syncByte) continue
-    const next = each + packetBytes
-    if (next >= data.length || data[next] === syncByte) return each
-  }
-  return data.length
 }

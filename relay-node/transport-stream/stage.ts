@@ -145,7 +145,6 @@ export class Stage {
         this.#keyFrame = keyFrame
       },
       keepFormat: (video) => {
-        if (this.#video === video) return
         this.#video = video
         // So that it is ready at the first gap.
         if (this.#picture.mode === 'slate') this.#options.findSlate(video)

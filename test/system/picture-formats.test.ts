@@ -2,13 +2,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import type { AudioFormat } from '../../domain/relay/stream-format.ts'
+import { createH264SkipPictures } from '../../relay-node/transport-stream/h264-skip-pictures.ts'
 import { createHevcSkipPictures } from '../../relay-node/transport-stream/hevc-skip-pictures.ts'
 import { packetize } from '../../relay-node/transport-stream/packet.ts'
 import { buildPes } from '../../relay-node/transport-stream/pes.ts'
 import { type Program, writePat, writePmt } from '../../relay-node/transport-stream/program-tables.ts'
 import { readSequenceParameters } from '../../relay-node/transport-stream/sequence-parameters.ts'
 import { silentFrame, streamTypeOf } from '../../relay-node/transport-stream/silence.ts'
-import { createSkipPictures } from '../../relay-node/transport-stream/skip-pictures.ts'
 import { parameterSetsOf } from '../../relay-node/transport-stream/video-units.ts'
 
 const pictureOf = (size: string, pixels: string, args: readonly string[]): Buffer =>
@@ -52,7 +52,7 @@ const hevcEncoders = [
   { name: 'blocks without loss', size: '320x180', pixels: 'yuv420p', args: h265('cu-lossless=1:weightp=1') },
 ]
 const encoders = [
-  ...h264Encoders.map((each) => Object.assign(each, { create: createSkipPictures })),
+  ...h264Encoders.map((each) => Object.assign(each, { create: createH264SkipPictures })),
   ...hevcEncoders.map((each) => Object.assign(each, { create: createHevcSkipPictures })),
 ]
 

@@ -1,8 +1,9 @@
 /** The timeline that players see while publishers come and go. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { OnLoss } from '../../../domain/relay/on-loss.ts'
 import type { StreamFormat } from '../../../domain/relay/stream-format.ts'
-import { packetBytes } from '../../../relay-node/transport-stream/packet.ts'
+import { packetBytes, packetize, syncByte } from '../../../relay-node/transport-stream/packet.ts'
+import { crc32 } from '../../../relay-node/transport-stream/program-tables.ts'
 import { Stage } from '../../../relay-node/transport-stream/stage.ts'
 import { audioFormat, createPublisher, frameMillis, keyUnit, readStream } from './published.ts'
 
@@ -229,17 +230,40 @@ test('a later publisher takes the place of the one before with its first key fra
   expect(textsOf(received().pictures)).toEqual(['a0', 'a1', 'a2', 'a3', 'b25', 'b26'])
 })
 
-test('what is no MPEG-TS passes as it is', () => {
-  const sent: Buffer[] = []
-  const send = (data: Buffer) => sent.push(data)
-  const stage = new Stage({ send, flush: () => {}, newestPlayer: () => 0, findSlate: () => undefined, now: () => 0 })
-  const publication = stage.publish()
-  const data = Buffer.from('no transport stream '.repeat(200))
-  publication.write(data.subarray(0, 100))
-  publication.write(data.subarray(100))
-  publication.end()
-  expect(Buffer.concat(sent).equals(data)).toBe(true)
-  expect(stage.timeline.mode).toBe('untouched')
+describe('a stream that the relay does not understand passes as it is', () => {
+  const text = Buffer.from('no transport stream '.repeat(200))
+  /** As of blocks of a text that are filled up with the byte by which packets begin. */
+  const filled = Buffer.alloc(5 * packetBytes, syncByte)
+  filled.write('text')
+  const packets = packetize(0x100, Buffer.alloc(3_000))
+  const association = Buffer.from('00b0110007c10000' + '0001f000' + '0002f001' + '00000000', 'hex')
+  association.writeUInt32BE(crc32(association.subarray(0, -4)), association.length - 4)
+  const table = packetize(0, Buffer.concat([Buffer.from([0]), association]))
+  test.each([
+    ['a text', text],
+    ['a text with what looks like packets', filled],
+    ['packets without a program', packets],
+    ['several programs', Buffer.concat([packets, table, packets])],
+  ])('%s', (_, data) => {
+    const sent: Buffer[] = []
+    const send = (block: Buffer) => sent.push(block)
+    let now = 0
+    const stage = new Stage({
+      send,
+      flush: () => {},
+      newestPlayer: () => 0,
+      findSlate: () => undefined,
+      now: () => now,
+    })
+    const publication = stage.publish()
+    publication.write(data.subarray(0, 100))
+    publication.write(data.subarray(100, -packetBytes))
+    now = 2_100
+    publication.write(data.subarray(-packetBytes))
+    publication.end()
+    expect(Buffer.concat(sent).equals(data)).toBe(true)
+    expect(stage.timeline.mode).toBe('untouched')
+  })
 })
 
 test('blocks of players are whole while a filler is sent', () => {
