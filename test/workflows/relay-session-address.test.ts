@@ -7,6 +7,8 @@ import { eventually } from '../support/relays.ts'
 
 const names = ['kept', 'twice', 'deleted', 'stopped', 'crashed', 'left'] as const
 const secondsMax = 60
+/** A server whose creation was not answered is proven to be gone 60 s later at the earliest. */
+const unansweredSecondsMax = 150
 
 let inRegion: (name: (typeof names)[number]) => CloudRegion
 
@@ -48,16 +50,16 @@ async function loseServer(region: CloudRegion, { user }: Started) {
   )
 }
 
-async function stop(region: CloudRegion, { user, sessionId }: Started) {
+async function stop(region: CloudRegion, { user, sessionId }: Started, cleanUpSecondsMax = secondsMax) {
   await user.stop({ session_id: sessionId, immediate: true })
-  await region.untilCleanedUp(sessionId)
+  await region.untilCleanedUp(sessionId, cleanUpSecondsMax)
   await eventually(
     async () => addressesOf(region),
     (all) => all.length === 0,
   )
 }
 
-describe.concurrent('a session', { timeout: 2 * secondsMax * 1000 }, () => {
+describe.concurrent('a session', { timeout: 4 * secondsMax * 1000 }, () => {
   test('has the address of its first server over replacements, and gives it back at its end', async () => {
     const region = inRegion('kept')
     const started = await startActive(region)
@@ -102,7 +104,7 @@ describe.concurrent('a session', { timeout: 2 * secondsMax * 1000 }, () => {
     await creating
     await started.user.stop({ session_id: started.sessionId, immediate: true })
     requests.emit('stopped')
-    await stop(region, started)
+    await stop(region, started, unansweredSecondsMax)
   })
 
   test('keeps its address when the reply to the creation of its next server is lost', async () => {
