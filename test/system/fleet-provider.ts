@@ -54,9 +54,11 @@ export interface SimulatedProvider extends RelayProvider, Omit<SimulatedRegion, 
   readonly objections: readonly string[]
 }
 
-/** Above the longest hanging call together with the longest lag of a list. */
-const listLagSeconds = 10
+/** Above the longest call together with the longest lag of a list, and what a busy worker takes before a call. */
+const listLagSeconds = 15
 const hangSecondsMax = 4
+/** A creation that a busy machine would perform later is not performed. */
+const createSecondsMax = hangSecondsMax + 1
 
 /** How often a call of `create` has this outcome. */
 const createOutcomes = { created: 72, lost_reply: 5, retry: 5, throttled: 3, no_room: 10, hanging: 4, quota: 1 }
@@ -128,13 +130,13 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
   }
 
   /** The call hangs. Its instance may be created all the same, also after the call was abandoned. */
-  const hang = async (spec: RelaySpec, signal: AbortSignal): Promise<SimulatedInstance> => {
+  const hang = async (spec: RelaySpec, signal: AbortSignal, isLate: () => boolean): Promise<SimulatedInstance> => {
     countFault('hanging create')
     hanging.add(spec.instanceId)
     const [millis, isCreated] = [random.between(1, hangSecondsMax) * 1000, random.chance(0.6)]
     const late = sleep(millis).then(() => {
       hanging.delete(spec.instanceId)
-      return isCreated ? insert(spec) : undefined
+      return isCreated && !isLate() ? insert(spec) : undefined
     })
     await Promise.race([late, sleep(millis, undefined, { signal })])
     return (await late) ?? fail('hanging create without a result', 'the provider did not answer')
@@ -142,7 +144,10 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
 
   const create = async (spec: RelaySpec, signal: AbortSignal): Promise<SimulatedInstance> => {
     const outcome = drawOutcome(spec.zone)
+    const from = Date.now()
+    const isLate = () => Date.now() - from > createSecondsMax * 1000
     await answerTime(signal)
+    if (isLate()) return fail('late create', 'the provider did not answer')
     if (outcome === 'throttled') return fail('throttled create', 'slow down', 'throttled', { retryAfterSeconds: 0.5 })
     if (outcome === 'retry') return fail('failed create', 'the provider failed')
     const existing = find(spec.instanceId)
@@ -152,7 +157,7 @@ export function createSimulatedProvider(region: SimulatedRegion, random: Random)
     if (hanging.has(spec.instanceId)) return fail('concurrent create', 'another call is in progress')
     if (outcome === 'no_room') return fail('no room in a zone', 'no room', 'try_other_zone', { detail: 'capacity' })
     if (outcome === 'quota') return fail('quota', 'the quota is used up', 'give_up', { detail: 'quota' })
-    if (outcome === 'hanging') return hang(spec, signal)
+    if (outcome === 'hanging') return hang(spec, signal, isLate)
     const instance = insert(spec)
     if (outcome === 'lost_reply') return fail('lost reply', 'the connection was reset')
     return instance

@@ -7,6 +7,7 @@ import type { Millis } from '../../domain/millis.ts'
 import { usageEndedSecondsAgo } from '../../domain/relay/health.ts'
 import { isLegalTransition, type RelayReason, type RelayState } from '../../domain/relay/session.ts'
 import type { SimulatedProvider } from './fleet-provider.ts'
+import type { Reception } from './fleet-receptions.ts'
 
 /** Rules of the rows that hold in every snapshot. */
 export async function findBrokenRows(sql: Database, providers: readonly SimulatedProvider[]): Promise<string[]> {
@@ -148,6 +149,7 @@ export async function findDoubles(sql: Database, providers: readonly SimulatedPr
 
 interface UsageRow {
   id: string
+  region: string
   activeAt: number | null
   stoppedAt: number
   lastReportAt: number | null
@@ -164,14 +166,12 @@ interface UsageRow {
 interface UsageLimits {
   readonly healthTimeoutSeconds: number
   readonly healthIntervalSeconds: number
-  /** When the API became available, in seconds since 1970: at first, and after each break on a busy machine. */
-  readonly apiSince: readonly number[]
+  /** In their order. */
+  readonly receptions: readonly Reception[]
 }
 
 /** Timestamps have microseconds, and durations are computed with floating point. */
 const toleranceSeconds = 0.001
-/** No break of the API is longer. */
-const breakSecondsMax = 15
 
 /**
  * Compares the ledger of relay time with the transitions: one interval for each relay of a session that was active,
@@ -183,7 +183,7 @@ export async function findBrokenUsage(
   limits: UsageLimits,
 ): Promise<{ broken: string[]; shortened: number }> {
   const rows = await sql<UsageRow[]>`
-    select s.id, extract(epoch from t.active_at)::float8 as active_at, extract(epoch from t.stopped_at)::float8 as stopped_at,
+    select s.id, s.region, extract(epoch from t.active_at)::float8 as active_at, extract(epoch from t.stopped_at)::float8 as stopped_at,
       extract(epoch from h.last_report_at)::float8 as last_report_at, u.intervals, r.*,
       extract(epoch from u.started_at)::float8 as started_at, extract(epoch from u.ended_at)::float8 as ended_at
     from relay_sessions s
@@ -217,7 +217,7 @@ export async function findBrokenUsage(
   }
 }
 
-function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { broken: string[]; isShortened: boolean } {
+function checkUsage(row: UsageRow, { receptions, ...limits }: UsageLimits): { broken: string[]; isShortened: boolean } {
   const { activeAt, stoppedAt, lastReportAt, intervals, charged, endsWithLost, replacements, startedAt, endedAt } = row
   // One interval for each relay that made the session active.
   const isComplete = charged === 0 && intervals >= 1 && intervals <= replacements + 1
@@ -228,11 +228,12 @@ function checkUsage(row: UsageRow, { apiSince, ...limits }: UsageLimits): { brok
   }
   // A report that was stored while the session stopped replaced the time of the one before it.
   const lastReportSeconds = lastReportAt === null ? null : Math.max(0, stoppedAt - lastReportAt)
-  const since = apiSince.findLast((at) => at <= stoppedAt) ?? stoppedAt
+  const ofRegion = receptions.filter(({ region }) => region === null || region === row.region)
+  const since = ofRegion.findLast((reception) => reception.since <= stoppedAt)?.since ?? stoppedAt
   const api = { forSeconds: stoppedAt - since, lastSeenSeconds: 0 }
   const expected = Math.max(activeAt, stoppedAt - usageEndedSecondsAgo({ lastReportSeconds, api, path: null }, limits))
   // During a break silence does not count, and so the session is charged until its stop.
-  const isInBreak = apiSince.some((at) => at > stoppedAt && at - stoppedAt < breakSecondsMax)
+  const isInBreak = ofRegion.some((next) => next.seenBefore < stoppedAt && next.since > stoppedAt)
   const isEnd = (at: number) => Math.abs(endedAt - at) < toleranceSeconds
   const isRight =
     Math.abs(startedAt - activeAt) < toleranceSeconds &&

@@ -16,6 +16,7 @@ import { eventually, startService, startTestWorker, type TestService } from '../
 import { findAddressesLeft, watchAddresses } from './fleet-address-rules.ts'
 import { cloudSettings } from './fleet-addresses.ts'
 import { createSimulatedProvider, type SimulatedProvider } from './fleet-provider.ts'
+import { type Reception, recordReceptions } from './fleet-receptions.ts'
 import { createSimulatedRelays, type SimulatedRelays } from './fleet-relays.ts'
 import {
   findBrokenRows,
@@ -74,9 +75,8 @@ let providers: readonly SimulatedProvider[]
 let relays: SimulatedRelays
 let users: SimulatedUsers
 let findBrokenAddresses: () => Promise<string[]>
+let listReceptions: () => Promise<readonly Reception[]>
 const unexpected = new Set<string>()
-/** When the API became available, in seconds since 1970. */
-const apiSince = new Set<number>()
 let liveMax = 0
 
 const print = (text: string) => void process.stderr.write(`[fleet] ${text}\n`)
@@ -95,6 +95,7 @@ beforeAll(async () => {
   }
   service = await startService({ variables: { ...variables, ...nameServer }, worker: false })
   findBrokenAddresses = watchAddresses(service.api.sql, providers)
+  listReceptions = await recordReceptions(service.api.sql)
   const { api } = service
   worker = await startWorker()
   const [masterSecret = ''] = api.services.config.relayAuthSecrets
@@ -200,12 +201,9 @@ async function checkRows(): Promise<void> {
   for (const broken of await findBrokenRows(sql, providers)) unexpected.add(broken)
   for (const broken of await findWronglyGone(sql, providers)) unexpected.add(broken)
   for (const broken of await findBrokenAddresses()) unexpected.add(broken)
-  const [row] = await sql<{ live: number; since: number }[]>`
-    select extract(epoch from greatest(since, (select max(since) from report_paths)))::float8 as since,
-      (select count(*)::int from relay_sessions where state <> 'stopped') as live
-    from presence where role = 'api'`
+  const [row] = await sql<{ live: number }[]>`
+    select count(*)::int as live from relay_sessions where state <> 'stopped'`
   liveMax = Math.max(liveMax, row?.live ?? 0)
-  if (row) apiSince.add(row.since)
 }
 
 /** Ends the faults and all relays, and waits until nothing is left to do. */
@@ -296,7 +294,7 @@ describe('a fleet with failing providers, silent relays and impatient users', ()
   test('charges each session from its first transition to active until its end, and shows the sum', async () => {
     const { sql, services } = service.api
     const { healthTimeoutSeconds, healthIntervalSeconds } = services.config.relay
-    const limits = { healthTimeoutSeconds, healthIntervalSeconds, apiSince: [...apiSince] }
+    const limits = { healthTimeoutSeconds, healthIntervalSeconds, receptions: await listReceptions() }
     const { broken, shortened } = await findBrokenUsage(sql, limits)
     print(`${shortened} sessions were charged for less than their duration`)
     expect(broken).toEqual([])
