@@ -69,6 +69,9 @@ async function sourceAfterPublisher(service: ObsService): Promise<number> {
 }
 
 async function sourceBeforePublisher(service: ObsService): Promise<number> {
+  // A relay that had a stream shows its last picture.
+  await service.stop()
+  await service.start()
   const watch = await service.play()
   try {
     await sleep(5_000)
