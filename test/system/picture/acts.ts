@@ -53,6 +53,9 @@ const choices: Readonly<Record<Encoding['video'], readonly [Choice, ...Choice[]]
   ],
 }
 
+/** Each publisher begins in another part of what is encoded. */
+const partSeconds = 5
+const partsMax = 8
 /** The last one wraps after some seconds. */
 const offsets = [0, 1.4, 700, 18_000, 95_438] as const
 const outageSeconds = [0.3, 1, 3, 7, 20] as const
@@ -85,14 +88,18 @@ export function longPlays(seed: number, kills: number): Play[] {
 
 function actsOf(random: Random, codecs: Pick<Encoding, 'video' | 'audio'>, count: number): Act[] {
   const acts: Act[] = []
+  const uses = new Map<Choice, number>()
   let last: Choice | undefined
   while (acts.length < count) {
     const choice = random.pick(choices[codecs.video])
+    const used = uses.get(choice) ?? 0
     // The judge distinguishes publishers by their pictures.
-    if (choice === last) continue
+    if (choice === last || used === partsMax) continue
     last = choice
+    uses.set(choice, used + 1)
     acts.push({
-      encoding: { ...choice, ...codecs, seconds: 20 },
+      fromSeconds: used * partSeconds,
+      encoding: { ...choice, ...codecs, seconds: partsMax * partSeconds },
       offsetSeconds: random.pick(offsets),
       liveMillis: Math.round(random.between(1_200, 4_000)),
       end: 'kill',

@@ -10,6 +10,14 @@ interface Chunk {
   readonly offset: number
 }
 
+interface Source {
+  readonly file: string
+  /** Where the publisher begins in the file. */
+  readonly fromSeconds: number
+  /** The first timestamp of the stream. */
+  readonly offsetSeconds: number
+}
+
 export class Publisher {
   readonly #parts: Buffer[] = []
   readonly #chunks: Chunk[] = []
@@ -22,26 +30,13 @@ export class Publisher {
   /** The times between which the networks were away, by the clock of `performance`. */
   readonly outages: { readonly from: number; to: number }[] = []
 
-  /** @param offsetSeconds the first timestamp of the stream. @param latency in milliseconds, of the SRT connection. */
-  constructor(url: string, file: string, offsetSeconds: number, latency: number) {
-    const encoder = spawn(
-      'ffmpeg',
-      [
-        '-nostdin',
-        '-v',
-        'error',
-        '-re',
-        '-i',
-        file,
-        '-map',
-        '0',
-        '-c',
-        'copy',
-        '-output_ts_offset',
-        `${offsetSeconds}`,
-      ].concat(['-flush_packets', '1', '-f', 'mpegts', 'pipe:1']),
-      { stdio: ['ignore', 'pipe', 'ignore'] },
-    )
+  /** @param latency in milliseconds, of the SRT connection. */
+  constructor(url: string, { file, fromSeconds, offsetSeconds }: Source, latency: number) {
+    const input = ['-re', '-ss', `${fromSeconds}`, '-i', file, '-map', '0', '-c', 'copy']
+    const output = ['-output_ts_offset', `${offsetSeconds}`, '-flush_packets', '1', '-f', 'mpegts', 'pipe:1']
+    const encoder = spawn('ffmpeg', ['-nostdin', '-v', 'error', ...input, ...output], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
     const options = ['-q', '-loglevel:fatal', '-a:yes', '-chunk:1316']
     const target = `${url}&mode=caller&latency=${latency}`
     const caller = spawn('srt-live-transmit', [...options, 'file://con', target], {

@@ -31,6 +31,8 @@ const linkCount = 3
 
 export interface Act {
   readonly encoding: Encoding
+  /** Where the publisher begins in what is encoded. */
+  readonly fromSeconds?: number
   /** The first timestamp. */
   readonly offsetSeconds: number
   readonly liveMillis: number
@@ -124,8 +126,9 @@ export async function perform(mode: Mode, acts: readonly Act[], slate: Buffer) {
   const publishUrl = `srt://${host}:${sender?.port ?? ports.publishPort}?${streamId('publish')}`
   const recorder = new Recorder(`srt://${host}:${ports.playPort}?${streamId('play')}`)
   const publishers: Publisher[] = []
-  for (const [index, { offsetSeconds, liveMillis, end, awayMillis }] of acts.entries()) {
-    const publisher = new Publisher(publishUrl, files[index] ?? '', offsetSeconds, latencyMillis)
+  for (const [index, { fromSeconds = 0, offsetSeconds, liveMillis, end, awayMillis }] of acts.entries()) {
+    const source = { file: files[index] ?? '', fromSeconds, offsetSeconds }
+    const publisher = new Publisher(publishUrl, source, latencyMillis)
     publishers.push(publisher)
     await untilLive(publisher, recorder)
     await sleep(liveMillis)
