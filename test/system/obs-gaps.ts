@@ -54,22 +54,21 @@ const freshSecondsMax = 30
 /** The measurements of the beats end that long after a return, at the latest. */
 const settleMillis = 4_500
 const judgeDelayMillis = 2_500
+const steadyMillis = 6_000
+const startsMax = 4
 
 export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds, gapSeconds, seed }: Gaps) {
   const random = createRandom(seed)
   const inputName = `gaps ${seed}`
+  const stream = startPictureStream(publishUrl, { hasBeats: true })
+  // OBS estimates the frame rate of a stream that flows; one that begins later makes its pictures older.
+  await sleep(1_500)
+  const judge = startBeatJudge(playUrl)
+  const { watch, logBefore } = await playInOrder(obs, { name: inputName, url: playUrl })
   let endings = 0
   obs.socket.on('MediaInputPlaybackEnded', (event) => {
     if (event.inputName === inputName) endings += 1
   })
-  const logBefore = (await obs.logText()).length
-  const stream = startPictureStream(publishUrl, { hasBeats: true })
-  // OBS estimates the frame rate of a stream that flows; one that begins later makes its pictures older.
-  await sleep(1_500)
-  await addMediaSource(obs, { name: inputName, url: playUrl })
-  const [watch, judge] = [watchPicture(obs, inputName), startBeatJudge(playUrl)]
-  await watch.untilFresh(Date.now(), freshSecondsMax)
-  await sleep(6_000)
   const normalAgeSeconds = watch.setNormalAge()
   const before = offsetOf(judge.beats, 0)
   const gaps: Gap[] = []
@@ -118,6 +117,26 @@ export async function watchGaps(obs: Obs, { publishUrl, playUrl, count, seconds,
     callsAgain: judge.connections() - 1,
   }
   return figures
+}
+
+/**
+ * Plays the stream until all is steady. On a busy machine OBS may fall behind at its start. Then it delays all sound as
+ * far as it can, and no gap could be heard or logged any more, so it is started again.
+ */
+async function playInOrder(obs: Obs, source: { readonly name: string; readonly url: string }) {
+  for (let start = 1; ; start += 1) {
+    const logBefore = (await obs.logText()).length
+    await addMediaSource(obs, source)
+    const watch = watchPicture(obs, source.name)
+    await watch.untilFresh(Date.now(), freshSecondsMax)
+    await sleep(steadyMillis)
+    const isBehind = (await obs.logText()).slice(logBefore).includes('Max audio buffering')
+    if (!isBehind || start === startsMax) return { watch, logBefore }
+    process.stdout.write('[obs] OBS fell behind before the first gap, and is started again\n')
+    await watch.end()
+    await removeInput(obs, source.name)
+    await obs.restart()
+  }
 }
 
 /** Resolves with the moment at which a picture of the present publisher is shown. It may be refused at first. */
