@@ -44,13 +44,13 @@ const Outages = () => (
 
 /** Seconds of `docs/proof/obs.json`, by its names. */
 const measurements = [
-  { name: 'obs_source_after', what: 'You add the source while the stream runs', seconds: 4.3 },
-  { name: 'obs_source_before', what: 'The source waits, and the stream starts', seconds: 2.5 },
-  { name: 'obs_publisher_stops_3', what: 'The stream stops, and starts again 3 s later', seconds: 4.6 },
-  { name: 'obs_publisher_vanishes_3', what: 'The phone vanishes, and streams again 3 s later', seconds: 7.3 },
-  { name: 'obs_publisher_vanishes_15', what: 'The phone vanishes, and streams again 15 s later', seconds: 14.8 },
-  { name: 'obs_relay_killed', what: 'The relay fails, and we replace it', seconds: 9.3 },
-  { name: 'obs_started_again', what: 'You stop the relay, and start it again', seconds: 6.3 },
+  { name: 'obs_source_after', what: 'You add the source while the stream runs', seconds: 3.2 },
+  { name: 'obs_source_before', what: 'The source waits, and the stream starts', seconds: 2.4 },
+  { name: 'obs_publisher_stops_3', what: 'The stream stops, and starts again 3 s later', seconds: 3.8 },
+  { name: 'obs_publisher_vanishes_3', what: 'The phone vanishes, and streams again 3 s later', seconds: 3.3 },
+  { name: 'obs_publisher_vanishes_15', what: 'The phone vanishes, and streams again 15 s later', seconds: 15.4 },
+  { name: 'obs_relay_killed', what: 'The relay fails, and we replace it', seconds: 9.8 },
+  { name: 'obs_started_again', what: 'You stop the relay, and start it again', seconds: 6.1 },
 ]
 
 const Times = () => (
