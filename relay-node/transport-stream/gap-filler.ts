@@ -4,9 +4,9 @@
  */
 import type { OnLoss } from '../../domain/relay/on-loss.ts'
 import type { VideoFormat } from '../../domain/relay/stream-format.ts'
-import { createH264SkipPictures, type SkipPictures } from './h264-skip-pictures.ts'
+import { createH264SkipPictures } from './h264-skip-pictures.ts'
 import { createHevcSkipPictures } from './hevc-skip-pictures.ts'
-import type { KeyFrame } from './key-frame.ts'
+import type { KeyFrame, SkipPictures } from './key-frame.ts'
 import type { PlayerStream, SentAudio } from './player-stream.ts'
 import { ticksPerMilli, ticksPerSecond } from './stream-times.ts'
 import type { VideoCodec } from './video-units.ts'

@@ -4,8 +4,9 @@
  */
 import { BitWriter } from './bits.ts'
 import { CabacEncoder, createContext } from './cabac.ts'
+import type { SkipPictures } from './key-frame.ts'
 import { attempt, payloadOf, readSliceSequence, type SliceSequence } from './sequence-parameters.ts'
-import { splitUnits } from './video-units.ts'
+import { guardUnit, splitUnits } from './video-units.ts'
 
 const unitTypes = { keySlice: 5, sps: 7, pps: 8 }
 const startCode = Buffer.from([0, 0, 0, 1])
@@ -20,11 +21,6 @@ interface PictureParameters {
   readonly initialQuantizer: number
   readonly hasDeblockingControl: boolean
   readonly hasRedundantCount: boolean
-}
-
-export interface SkipPictures {
-  /** @param number of the picture after the key frame, from 1. */
-  write(number: number): Buffer
 }
 
 /** @param keyFrame an access unit with its parameter sets. @returns undefined where it cannot be repeated this way. */
@@ -120,22 +116,7 @@ function writePicture({ sequence, parameters, firstOrder, body }: Writing, numbe
     while (bits.length % 8 !== 0) bits.write(1, 1)
     bits.append(body)
   }
-  return Buffer.concat([delimiter, startCode, guardUnit(bits.toBuffer())])
-}
-
-/** Keeps a NAL unit free of start codes. */
-function guardUnit(unit: Buffer): Buffer {
-  const bytes: number[] = []
-  let zeros = 0
-  for (const byte of unit) {
-    if (zeros >= 2 && byte <= 3) {
-      bytes.push(3)
-      zeros = 0
-    }
-    bytes.push(byte)
-    zeros = byte === 0 ? zeros + 1 : 0
-  }
-  return Buffer.from(bytes)
+  return Buffer.concat([delimiter, startCode, guardUnit([bits.toBuffer()]).bytes])
 }
 
 /** Of ITU-T H.264, table 9-13, for a skipped macroblock of a P slice with the first initialization. */

@@ -3,10 +3,10 @@
  */
 import { BitWriter } from './bits.ts'
 import { type CabacContext, CabacEncoder, createContext } from './cabac.ts'
-import type { SkipPictures } from './h264-skip-pictures.ts'
 import { type HevcPicture, type HevcSequence, readHevcPicture, readHevcSequence } from './hevc-parameters.ts'
+import type { SkipPictures } from './key-frame.ts'
 import { attempt, payloadOf } from './sequence-parameters.ts'
-import { splitUnits } from './video-units.ts'
+import { guardUnit, splitUnits } from './video-units.ts'
 
 const types = { keyMin: 16, keyMax: 21, idrMin: 19, idrMax: 20, sps: 33, pps: 34 }
 const startCode = Buffer.from([0, 0, 0, 1])
@@ -58,10 +58,11 @@ function writePicture(writing: Writing, order: number): Buffer {
   const { rows } = writing
   // Bytes that keep a unit free of start codes count for the lengths of rows.
   const lengths = rows.map(({ length }) => length)
-  const plain = guardRows(writeHeader(writing, order, lengths), rows)
-  const guarded = plain.lengths.every((length, index) => length === lengths[index])
+  const plain = guardUnit([writeHeader(writing, order, lengths), ...rows])
+  const guardedLengths = plain.lengths.slice(1)
+  const guarded = guardedLengths.every((length, index) => length === lengths[index])
     ? plain
-    : guardRows(writeHeader(writing, order, plain.lengths), rows)
+    : guardUnit([writeHeader(writing, order, guardedLengths), ...rows])
   return Buffer.concat([delimiter, startCode, unitHeader, guarded.bytes])
 }
 
@@ -100,25 +101,6 @@ function writeHeader({ sequence, picture }: Writing, order: number, lengths: rea
   }
   if (picture.hasHeaderExtension) bits.unsigned(0)
   return bits.write(1, 1).toBuffer()
-}
-
-/** Keeps the header and the rows free of start codes. @returns how long each row is with the bytes that this adds. */
-function guardRows(header: Buffer, rows: readonly Buffer[]): { readonly bytes: Buffer; readonly lengths: number[] } {
-  const bytes: number[] = []
-  let zeros = 0
-  const lengths = [header, ...rows].map((part) => {
-    const begin = bytes.length
-    for (const byte of part) {
-      if (zeros >= 2 && byte <= 3) {
-        bytes.push(3)
-        zeros = 0
-      }
-      bytes.push(byte)
-      zeros = byte === 0 ? zeros + 1 : 0
-    }
-    return bytes.length - begin
-  })
-  return { bytes: Buffer.from(bytes), lengths: lengths.slice(1) }
 }
 
 interface Contexts {

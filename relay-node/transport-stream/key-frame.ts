@@ -9,6 +9,12 @@ export interface KeyFrame {
   readonly parameters: Buffer | undefined
 }
 
+/** Pictures that repeat a key frame. */
+export interface SkipPictures {
+  /** @param number of the picture after the key frame, from 1. */
+  write(number: number): Buffer
+}
+
 /** Parameter sets stand in front of a key frame, and are short. */
 const headBytesMax = 4_096
 /** Greater ones are not kept. */

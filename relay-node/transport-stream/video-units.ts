@@ -97,3 +97,22 @@ export function parameterSetsOf(codec: VideoCodec, unit: Buffer): ParameterSets 
   }
   return sets
 }
+
+/** Keeps a NAL unit free of start codes. @returns how long each of its parts is with the bytes that this adds. */
+export function guardUnit(parts: readonly Buffer[]): { readonly bytes: Buffer; readonly lengths: readonly number[] } {
+  const bytes: number[] = []
+  let zeros = 0
+  const lengths = parts.map((part) => {
+    const begin = bytes.length
+    for (const byte of part) {
+      if (zeros >= 2 && byte <= 3) {
+        bytes.push(3)
+        zeros = 0
+      }
+      bytes.push(byte)
+      zeros = byte === 0 ? zeros + 1 : 0
+    }
+    return bytes.length - begin
+  })
+  return { bytes: Buffer.from(bytes), lengths }
+}
