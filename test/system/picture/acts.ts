@@ -94,11 +94,11 @@ function actsOf(random: Random, codecs: Pick<Encoding, 'video' | 'audio'>, count
     const choice = random.pick(choices[codecs.video])
     const used = uses.get(choice) ?? 0
     // The judge distinguishes publishers by their pictures.
-    if (choice === last || used === partsMax) continue
+    if (choice === last) continue
     last = choice
     uses.set(choice, used + 1)
     acts.push({
-      fromSeconds: used * partSeconds,
+      fromSeconds: (used % partsMax) * partSeconds,
       encoding: { ...choice, ...codecs, seconds: partsMax * partSeconds },
       offsetSeconds: random.pick(offsets),
       liveMillis: Math.round(random.between(1_200, 4_000)),
