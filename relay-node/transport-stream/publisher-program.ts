@@ -29,10 +29,6 @@ export interface PublishedStream {
   audio: ReadAudio | undefined
 }
 
-/** Until a program is found, so that a stream without one is not held back for long. */
-const packetsWithoutProgramMax = 3_000
-const millisWithoutProgramMax = 2_000
-
 export type TableResult = 'unchanged' | 'changed' | 'unknown'
 
 export class PublisherProgram {
@@ -52,24 +48,9 @@ export class PublisherProgram {
   #patSections = new SectionCollector()
   #pmtSections = new SectionCollector()
   #pmtSection = Buffer.alloc(0)
-  #packets = 0
-  #since: number | undefined
 
   get pmtPid(): number | undefined {
     return this.#pat?.pmtPid
-  }
-
-  /** Data of its program have arrived. */
-  get isUnderstood(): boolean {
-    return this.lead?.counter !== undefined
-  }
-
-  /** Counts a packet. @returns whether the stream has had time to name its program, and has none. */
-  isLate(now: number): boolean {
-    if (this.program !== undefined) return false
-    this.#packets += 1
-    this.#since ??= now
-    return this.#packets > packetsWithoutProgramMax || now - this.#since > millisWithoutProgramMax
   }
 
   /** `unknown`: the stream has several programs. */

@@ -13,6 +13,9 @@ import { ticksPerMilli, ticksPerSecond } from './stream-times.ts'
 
 /** A stream without key frames comes on the air without. */
 const keyFrameMillisMax = 10_000
+/** Of a stream that is not understood yet, which is held back no longer. */
+const unreadMillisMax = 2_000
+const unreadBytesMax = 500_000
 /** Of a picture whose kind is not known yet. */
 const heldPacketsMax = 400
 /** Within this a stream that was interrupted keeps its times. */
@@ -32,6 +35,8 @@ export class PublisherStream {
   #kind: 'unknown' | 'packets' | 'untouched'
   /** All data so far, until the stream is understood. */
   #unread: Buffer[] | undefined = []
+  #unreadBytes = 0
+  #unreadSince: number | undefined
   #isOnAir = false
   #waitingSince: number | undefined
   /** Packets of a picture that may be a key frame, while the stream is not on the air. */
@@ -66,7 +71,7 @@ export class PublisherStream {
       return
     }
     this.#times.now = now
-    this.#unread?.push(chunk)
+    this.#keepUnread(chunk)
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     if (this.#kind === 'unknown') {
       const begins = beginsWithPackets(data)
@@ -81,8 +86,8 @@ export class PublisherStream {
       this.#kind = 'packets'
     }
     this.#readPackets(data)
+    this.#dropUnread()
     if (this.isUntouched) return
-    if (this.#program.isUnderstood) this.#unread = undefined
     this.#air.player.flush({ isAligned: this.#isInserted, newest: this.newest })
     if (this.#isOnAir) this.#air.filler.end(now)
   }
@@ -90,8 +95,25 @@ export class PublisherStream {
   end(): void {
     if (this.#isOnAir && !this.#air.isSuperseded(this.#number))
       this.#air.player.flush({ isAligned: true, newest: this.newest })
-    if (this.#kind === 'unknown' && this.#rest.length > 0 && !this.#air.isSuperseded(this.#number))
-      this.#giveUp(this.#rest)
+    const isUnknown = this.#unreadBytes > 0 && this.#program.program === undefined && !this.isUntouched
+    if (isUnknown && !this.#air.isSuperseded(this.#number)) this.#giveUp(Buffer.alloc(0))
+  }
+
+  #keepUnread(chunk: Buffer): void {
+    if (this.#unread === undefined) return
+    this.#unreadSince ??= this.#times.now
+    this.#unreadBytes += chunk.length
+    this.#unread.push(chunk)
+  }
+
+  /** Once the stream is understood, or has had its time. One that has named no program by then passes as it is. */
+  #dropUnread(): void {
+    if (this.#unread === undefined) return
+    const { program, lead } = this.#program
+    const millis = this.#times.now - (this.#unreadSince ?? this.#times.now)
+    const isLate = millis > unreadMillisMax || this.#unreadBytes > unreadBytesMax
+    if (isLate && program === undefined) this.#giveUp(Buffer.alloc(0))
+    else if (isLate || lead?.counter !== undefined) this.#unread = undefined
   }
 
   /** @param data that are not sent yet, of a stream that was understood. */
@@ -160,8 +182,7 @@ export class PublisherStream {
       // A damaged packet of a clear stream looks like a scrambled one.
       if (stream === program.lead && stream.counter === undefined && isScrambled(data, at)) return false
       this.#readStream(stream, data, at)
-    } else if (program.isLate(this.#times.now)) return false
-    else this.#passOther(data, at, pid)
+    } else this.#passOther(data, at, pid)
     return true
   }
 

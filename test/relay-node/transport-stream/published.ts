@@ -21,7 +21,7 @@ export const audioFormat: AudioFormat = { codec: 'aac_adts', sampleRate: 48_000,
 export const frameTicks = 3_600
 export const frameMillis = 40
 const audioTicks = 1_920
-const pids = { pmt: 0x1000, video: 0x100, audio: 0x101 }
+export const pids = { pmt: 0x1000, video: 0x100, audio: 0x101 }
 
 const startCode = Buffer.from([0, 0, 0, 1])
 /** Of x264: baseline, 640×360. */

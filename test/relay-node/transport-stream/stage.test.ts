@@ -2,10 +2,17 @@
 import { describe, expect, test } from 'vitest'
 import type { OnLoss } from '../../../domain/relay/on-loss.ts'
 import type { StreamFormat } from '../../../domain/relay/stream-format.ts'
-import { packetBytes, packetize, syncByte } from '../../../relay-node/transport-stream/packet.ts'
+import {
+  makeNull,
+  nullPackets,
+  packetBytes,
+  packetize,
+  pidOf,
+  syncByte,
+} from '../../../relay-node/transport-stream/packet.ts'
 import { crc32 } from '../../../relay-node/transport-stream/program-tables.ts'
 import { Stage } from '../../../relay-node/transport-stream/stage.ts'
-import { audioFormat, createPublisher, frameMillis, keyUnit, readStream } from './published.ts'
+import { audioFormat, createPublisher, frameMillis, keyUnit, pids, readStream } from './published.ts'
 
 const tickMillis = 40
 const second = 90_000
@@ -243,6 +250,7 @@ describe('a stream that the relay does not understand passes as it is', () => {
     ['a text', text],
     ['a text with what looks like packets', filled],
     ['packets without a program', packets],
+    ['null packets', nullPackets(20)],
     ['several programs', Buffer.concat([packets, table, packets])],
   ])('%s', (_, data) => {
     const sent: Buffer[] = []
@@ -264,6 +272,25 @@ describe('a stream that the relay does not understand passes as it is', () => {
     expect(Buffer.concat(sent).equals(data)).toBe(true)
     expect(stage.timeline.mode).toBe('untouched')
   })
+})
+
+test('little is kept of a stream whose pictures do not come', () => {
+  const { publish, bytes } = givenStage('hold')
+  const publisher = publish(createPublisher())
+  const withoutPictures = (packets: Buffer) => {
+    for (let at = 0; at < packets.length; at += packetBytes)
+      if (pidOf(packets, at) === pids.video) makeNull(packets, at)
+    return packets
+  }
+  publisher.send(100, withoutPictures)
+  expect(bytes()).toBe(0)
+  // What the relay cannot read passes, with what came before it as far as that is kept.
+  publisher.send(1, (packets) => {
+    for (let at = 0; at < packets.length; at += packetBytes) packets[at + 3] = (packets[at + 3] ?? 0) | 0x80
+    return packets
+  })
+  expect(bytes()).toBeGreaterThan(0)
+  expect(bytes()).toBeLessThan(20 * packetBytes)
 })
 
 test('blocks of players are whole while a filler is sent', () => {
